@@ -98,6 +98,8 @@ class Picture(Struct, frozen=True):
 class Prompt(Struct, frozen=True, tag_field="t", tag="prompt"):
     text: str
     images: tuple[Picture, ...] = ()
+    mentions: tuple[str, ...] | None = None
+    """What to attach, if the text quotes what others may have written; None: what the text mentions."""
     view: str = ""
 
     def __post_init__(self) -> None:

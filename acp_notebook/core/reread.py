@@ -16,7 +16,7 @@ from .transcript import Transcript
 def corrections(ours: Sequence[Item], history: Iterable[ev.Event]) -> list[ev.MessageReplaced] | None:
     """What to replace in the messages of a turn so that they are as in the history, whose last turn it is.
 
-    None: they cannot be compared, for example because an agent stores no text, or stores it joined, or because
+    None: they cannot be compared, for example because an agent stores no text or stores it joined, or because
     the history does not have this turn (yet): its last prompt is another one.
     """
     scratch = Transcript()

@@ -19,6 +19,9 @@ from .agent_choices import AgentChoices, Start
 
 _log = logger(__name__)
 
+MOST_ASIDE = 3
+"""Offers in side panels that are kept, for several windows. Pages do not say when they leave one."""
+
 
 def offer_agents(agent: str, note: str, start: Start, arguments: Sequence[str] = ()) -> None:
     """Display the agents below the running cell. `agent`: the one that is missing; empty: all of them.
@@ -30,22 +33,31 @@ def offer_agents(agent: str, note: str, start: Start, arguments: Sequence[str] =
     offer.output = CellOutput.display(view_bundle(offer.widget, note))
 
 
-def offer_agents_aside(cell: str, start: Start, source: Callable[[str], str]) -> str:
+def offer_agents_aside(cell: str, start: Start, source: Callable[[Any], str]) -> str:
     """Offer all agents in a side panel; returns the widget's model.
 
     `cell` is the id of the cell that the page will add for the session; `source` makes its source.
     """
     offer = _AgentsOffer("", "", start, ())
     offer.output, offer.source = CellOutput.in_page(cell), source
+    _aside.append(offer)
+    for old in [it for it in _aside[:-MOST_ASIDE] if not it.is_starting]:
+        _aside.remove(old)
+        old.widget.close()
     model: str = offer.widget.model_id
     return model
+
+
+_aside: list[_AgentsOffer] = []
+"""The offers in side panels, the newest last."""
 
 
 class _AgentsOffer:
     """Connects a widget with the agent picker."""
 
     output: CellOutput
-    source: Callable[[str], str] | None = None
+    source: Callable[[Any], str] | None = None
+    is_starting = False
 
     def __init__(self, agent: str, note: str, start: Start, arguments: Sequence[str]) -> None:
         self.widget = AgentsWidget(agent, note, self._receive)
@@ -65,10 +77,14 @@ class _AgentsOffer:
             await self._choices.handle(intent)
 
     def _start_here(self, agent: str, install: str | bool) -> Any:
-        session = self._start(agent, install)
+        self.is_starting = True
+        try:
+            session = self._start(agent, install)
+        finally:
+            self.is_starting = False
         panel = session._live_panel()
         if self.source is not None:
-            self.widget.source = self.source(agent)
+            self.widget.source = self.source(session)
             panel.show_in(panel.model_id, self.output)  # the page adds a cell that shows the session itself
         else:
             panel.show_in(self.widget.model_id, self.output)

@@ -10,7 +10,6 @@ import keyword
 import shlex
 import tokenize
 from collections.abc import Iterator
-from functools import partial
 from itertools import count
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
@@ -21,7 +20,7 @@ from ..notebook.ipykernel_compat import running_kernel
 from ..notebook.output import CellOutput
 from .agents_output import offer_agents_aside
 from .magics.acp_magics import ANY_AGENT, find_magics
-from .magics.agent_line import DEFAULT, parse_request
+from .magics.agent_line import DEFAULT, open_session, parse_request
 from .magics.shell_context import shell_context
 
 MOST_VARIABLES = 8
@@ -36,18 +35,17 @@ def offer(cell: str) -> str:
     shell = _shell()
     if find_magics(shell) is None:
         shell.extension_manager.load_extension("acp_notebook")
-    magics = find_magics(shell)
-    if magics is None:
+    if find_magics(shell) is None:
         raise UsageError("acp_notebook could not be loaded into this kernel")
-    name = next(it for it in _session_names() if it not in shell.user_ns)
-    request = parse_request([ANY_AGENT, "--as", name])
 
     def start(agent: str, install: str | bool) -> Session:
-        session = magics._start(request, agent, install)
+        session = open_session(parse_request([ANY_AGENT]).chosen(agent, install))
+        names = shell.user_ns  # the user's cells may have changed them since the offer
+        name = next(it for it in _session_names() if names.setdefault(it, session) is session)
         _cells[session._live_panel().model_id] = cell, _source(name, agent)
         return session
 
-    return offer_agents_aside(cell, start, partial(_source, name))
+    return offer_agents_aside(cell, start, lambda session: _cells[session._live_panel().model_id][1])
 
 
 _cells: dict[str, tuple[str, str]] = {}

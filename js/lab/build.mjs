@@ -5,7 +5,7 @@ import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { build } from "esbuild";
+import { build, transform } from "esbuild";
 import { minify } from "terser";
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -20,12 +20,13 @@ export async function buildExtension(common) {
     bundle: true,
     format: "iife",
     write: false,
-    loader: { ".css": "text", ".svg": "text" },
+    loader: { ".svg": "text" },
+    plugins: [minifiedStyles],
     define: { PACKAGE_VERSION: JSON.stringify(await version()) },
   });
   const [{ text }] = built.outputFiles;
-  const compress = { ecma: 2020, passes: 2, pure_getters: true };
-  const contents = Buffer.from((await minify(text, { compress })).code);
+  const compress = { passes: 2, pure_getters: true };
+  const contents = Buffer.from((await minify(text, { ecma: 2020, compress })).code);
   const load = `static/remoteEntry.${createHash("sha256").update(contents).digest("hex").slice(0, 16)}.js`;
   await rm(out, { recursive: true, force: true });
   await mkdir(join(out, "static"), { recursive: true });
@@ -33,6 +34,18 @@ export async function buildExtension(common) {
   await describe(load);
   console.log(`labextension: ${contents.length} bytes, ${gzipSync(contents).length} gzipped`);
 }
+
+/** Styles are a text of the script. */
+const minifiedStyles = {
+  name: "minified-styles",
+  setup({ onLoad }) {
+    onLoad({ filter: /\.css$/ }, async ({ path }) => {
+      const options = { loader: "css", minify: true };
+      const { code } = await transform(await readFile(path, "utf8"), options);
+      return { contents: code, loader: "text" };
+    });
+  },
+};
 
 /** The version stands in one place. */
 async function version() {

@@ -18,7 +18,7 @@ export default {
     const note = String(model.get("note"));
     const id = text(model, "self_id");
     const manager: unknown = model.widget_manager;
-    attach(manager, id, () => ({ "text/plain": note }))?.placed();
+    if (note) attach(manager, id, () => ({ "text/plain": note }))?.placed(); // none: in a side panel
     const draw: PagePicker["draw"] = (el, until, host) => offer({ model, el, signal: until, host });
     const source = () => text(model, "source");
     announce(shell().pickers, { id, manager, source, draw }, signal);

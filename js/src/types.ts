@@ -542,6 +542,11 @@ export interface PromptIntent {
   readonly t: "prompt";
   readonly text: string;
   readonly images?: readonly Picture[];
+  /**
+   * What to attach, if the text quotes what others may have written; None: what the text
+   * mentions.
+   */
+  readonly mentions?: readonly string[];
   readonly view?: string;
 }
 

@@ -197,10 +197,11 @@ def test_a_command_answers_no_question_that_is_not_seen(open_notebook: Open) -> 
     notebook.command("help:about")
     expect(notebook.page.locator(".jp-Dialog")).to_be_visible()
     look_at(notebook)  # time alone must not be enough
-    notebook.command("acp-notebook:allow-once")
+    side.press("a")
+    expect(notebook.page.get_by_text("The question is not in view")).not_to_have_count(0)
     notebook.page.locator(".jp-Dialog button").first.click()
     expect(side.question).to_be_visible()
-    # A document that an agent has written.
+    # A script that a document's click runs.
     click = """() => {
         const link = document.createElement("a");
         link.textContent = "documentation";
@@ -215,6 +216,64 @@ def test_a_command_answers_no_question_that_is_not_seen(open_notebook: Open) -> 
     expect(notebook.page.get_by_text("Not done: this command works by its keys")).to_be_visible()
     expect(side.question).to_be_visible()
     assert not notebook.path.with_name("secret.txt").exists()
+
+
+TRAPS = """
+<button class="lm-Menu" data-commandlinker-command="acp-notebook:allow-once">one</button>
+<div class="jp-ModalCommandPalette"><div class="lm-CommandPalette jp-Toolbar">
+<button data-commandlinker-command="acp-notebook:allow-once">two</button></div></div>
+<button data-commandlinker-command="apputils:run-all-enabled"
+ data-commandlinker-args='{"commands": ["help:about", "acp-notebook:allow-once"], "args": [{}, {}]}'
+>three</button>
+"""
+
+ADD_MARKDOWN = """source => {
+    const notebook = window.jupyterapp.shell.currentWidget;
+    notebook.model.sharedModel.insertCell(0, {cell_type: "markdown", source, metadata: {}});
+    notebook.content.widgets[0].rendered = true;
+}"""
+
+
+COUNT_RUNS = """() => {
+    window.runs = 0;
+    window.jupyterapp.commands.commandExecuted.connect((_, { id }) => {
+        if (id === "acp-notebook:allow-once") window.runs++;
+    });
+}"""
+
+
+def test_a_click_in_a_rendered_document_answers_nothing(open_notebook: Open) -> None:
+    notebook = open_notebook(["1"])
+    side = SidePanel(notebook)
+    side.start("demo")
+    side.prompt("/edit secret.txt text")
+    expect(side.question).to_be_visible()
+    page = notebook.page
+    page.evaluate(ADD_MARKDOWN, TRAPS)
+    page.evaluate(COUNT_RUNS)
+    look_at(notebook)
+    for number, trap in enumerate(("one", "two"), 1):
+        page.get_by_role("button", name=trap, exact=True).click()
+        page.wait_for_function("number => window.runs === number", arg=number)
+    page.get_by_role("button", name="two", exact=True).press("Enter")
+    page.wait_for_function("() => window.runs === 3")
+    expect(page.get_by_text("Not done: this command works by its keys").first).to_be_visible()
+    page.get_by_role("button", name="three", exact=True).click()
+    dialog = page.locator(".jp-Dialog")
+    expect(dialog).to_be_visible()
+    page.keyboard.press("Escape")  # not the keys of the command, which runs now
+    expect(dialog).to_have_count(0)
+    page.wait_for_function("() => window.runs === 4")
+    expect(side.question).to_be_visible()
+    assert not notebook.path.with_name("secret.txt").exists()
+    # The palette is the user's.
+    notebook.select(1)
+    page.keyboard.press("Control+Shift+C")
+    page.keyboard.type("Allow Once What")
+    page.locator(".lm-CommandPalette-item.lm-mod-active").get_by_text("Allow Once").wait_for()
+    look_at(notebook)
+    page.keyboard.press("Enter")
+    expect(side.panel).to_contain_text("Wrote secret.txt")
 
 
 # ---- kernels elsewhere

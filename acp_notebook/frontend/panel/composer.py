@@ -20,7 +20,7 @@ from ... import timeouts
 from ...agent.conversation import Conversation
 from ...agent.threads import on_a_thread
 from ...api.live_notebook import LiveNotebook
-from ...core.intents import Picture
+from ...core.intents import Prompt
 from ...core.page_messages import CompletionChoice, MentionPreview
 from ...core.prompt import content_of
 from ...core.records import Content, Image
@@ -53,21 +53,22 @@ class Composer:
         self._previewing = asyncio.Lock()
         self._previews = MentionPreviews(conversation, self._sources_for)
 
-    async def content(self, text: str, images: Sequence[Picture]) -> ContentAndNotes:
+    async def content(self, prompt: Prompt) -> ContentAndNotes:
         """The content to send, and notes on how it was adapted. Raises Error for an unknown name."""
-        pictures = [Image(it.data, it.mime_type) for it in images]
+        text, named = prompt.text, prompt.mentions
+        pictures = [Image(it.data, it.mime_type) for it in prompt.images]
         written = [text] if text.strip() else []
-        return await self._describe(text, (), lambda parts: [*written, *parts, *pictures])
+        names = await self._names(text, ()) if named is None else named
+        return await self._describe(names, lambda parts: [*written, *parts, *pictures])
 
     async def added_content(self, before: str, text: str) -> ContentAndNotes:
         """The content that an edited prompt newly mentions. Raises Error for an unknown name."""
-        return await self._describe(text, tuple(candidate_names(before)), list)
+        return await self._describe(await self._names(text, tuple(candidate_names(before))), list)
 
     async def _describe(
-        self, text: str, known: Sequence[str], whole: Callable[[list[Any]], list[Any]]
+        self, names: Sequence[str], whole: Callable[[list[Any]], list[Any]]
     ) -> ContentAndNotes:
-        """Describe what the text mentions and is not `known`; `whole` makes the prompt of it."""
-        names = await self._names(text, known)
+        """Describe what these names stand for; `whole` makes the prompt of it."""
         if not names:
             parts = whole([])
             return await self._attach(*self._content(parts)) if parts else ((), ())

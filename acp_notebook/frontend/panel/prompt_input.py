@@ -45,7 +45,7 @@ class PromptInput:
         """Queue a prompt. Prompts keep their order even if looking up mentions takes long."""
         async with self._order:
             try:
-                content, notes = await self._composer.content(prompt.text, prompt.images)
+                content, notes = await self._composer.content(prompt)
             except Error as error:
                 self._refuse(error, prompt.text)
                 return

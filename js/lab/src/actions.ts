@@ -10,7 +10,7 @@ import type { Meaning } from "./questions";
 import { isLive } from "./sessions";
 import type { Sessions } from "./sessions";
 import type { SidePanel } from "./side_panel";
-import { summaryOf, undoableTurn } from "./summary";
+import { summaryOf, undoingLastTurn } from "./summary";
 
 /** Tells the user something, for a moment. */
 export type Say = (text: string) => void;
@@ -29,6 +29,7 @@ export class Actions {
   readonly #dock: Dock;
   readonly #say: Say;
   readonly #questions = new Questions();
+  #reading = false;
   #looking: ReturnType<typeof setInterval> | null = null;
 
   constructor(app: App, sessions: Sessions, side: SidePanel, dock: Dock, say: Say) {
@@ -85,12 +86,8 @@ export class Actions {
 
   async focus(): Promise<void> {
     const { session } = this;
-    this.openSideIfNone();
     if (session) (await this.#field(session))?.focus();
-  }
-
-  openSideIfNone(): void {
-    if (!this.session) this.openSide();
+    else this.openSide();
   }
 
   /** Start another agent. */
@@ -113,11 +110,16 @@ export class Actions {
     if (!found) return;
     const session = await this.#ready();
     if (!session) return;
-    const about = await readCell(found.notebook, found.cell, { failed, selected });
+    if (this.#reading) return; // pressed twice
+    this.#reading = true;
+    const about = await readCell(found.notebook, found.cell, { failed, selected }).finally(
+      () => (this.#reading = false),
+    );
     const isText = question === "" && about.type !== "code";
     const text = isText ? about.selection || about.source : promptAbout(question || LOOK, about);
     if (text.trim() === "") return this.#say("The cell is empty.");
-    session.emit({ t: "prompt", text });
+    // The text quotes what others may have written: an @ in it attaches nothing.
+    session.emit({ t: "prompt", text, mentions: isText ? [] : about.variables });
     await this.#field(session);
   }
 
@@ -184,9 +186,9 @@ export class Actions {
 
   undoTurn(): void {
     const { session } = this;
-    const turn = session && undoableTurn(session.store.snapshot);
-    if (session && turn) session.emit({ t: "undo", turn, file: null, hunk: null });
-    else this.#say("There is nothing to undo.");
+    const undoing = session ? undoingLastTurn(session.store.snapshot) : [];
+    for (const intent of undoing) session?.emit(intent);
+    if (undoing.length === 0) this.#say("The last turn has nothing to undo.");
   }
 }
 

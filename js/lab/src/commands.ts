@@ -2,7 +2,7 @@
 
 import type { Actions, Say } from "./actions";
 import { hasSelection } from "./cells";
-import type { App, Disposable, Fields, Launcher, NotebookPanel, Palette } from "./host";
+import type { App, Disposable, Launcher, NotebookPanel, Palette } from "./host";
 import { EXPLAIN } from "./prompts";
 import { isMeant } from "./user_input";
 
@@ -18,11 +18,9 @@ export interface Entry {
 interface Command {
   readonly id: string;
   readonly label: string;
-  readonly run: (args: Fields) => unknown;
+  readonly run: () => unknown;
   /** It does something in the user's name, so it must come from the user. */
   readonly acts?: boolean;
-  /** Not in the palette: it needs arguments. */
-  readonly hidden?: boolean;
   readonly isVisible?: () => boolean;
 }
 
@@ -77,42 +75,45 @@ export function addCommands(
       label: "Let the Agent Explain This",
       run: () => actions.ask(EXPLAIN),
     },
-    {
-      id: "entry",
-      acts: true,
-      label: "",
-      hidden: true,
-      run: ({ prompt }) => actions.ask(String(prompt ?? "")),
-    },
   ];
-  for (const { id, label, run, acts = false, hidden = false, isVisible } of commands) {
-    const command = `acp-notebook:${id}`;
-    app.commands.addCommand(command, {
-      label: hidden ? ({ label: own }) => String(own ?? "") : label,
-      ...(isVisible ? { isVisible } : {}),
-      execute: (args) => {
-        if (!acts || isMeant()) return run(args);
-        say("Not done: this command works by its keys, from the palette and from menus.");
-        return undefined;
-      },
-    });
-    if (!hidden) palette?.addItem({ command, category: CATEGORY });
+  for (const it of commands) {
+    add(app, it, say);
+    palette?.addItem({ command: `acp-notebook:${it.id}`, category: CATEGORY });
   }
   ["ask-cell", "ask-selection", "explain"].forEach((id, at) =>
     app.contextMenu.addItem({ command: `acp-notebook:${id}`, selector: CELL, rank: 20 + at }),
   );
 }
 
+/** None takes arguments: documents can give any. */
+function add(app: App, { id, label, run, acts, isVisible }: Command, say: Say): Disposable {
+  const command = `acp-notebook:${id}`;
+  return app.commands.addCommand(command, {
+    label,
+    ...(isVisible ? { isVisible } : {}),
+    execute: () => {
+      if (!acts || isMeant(app, command)) return run();
+      say("Not done: this command works by its keys, from the palette and from menus.");
+      return undefined;
+    },
+  });
+}
+
 /** Puts the user's own entries into the menu of a cell; returns how to remove them. */
-export function addEntries(app: App, entries: readonly Entry[]): () => void {
-  const added: Disposable[] = entries.map(({ label, prompt }, at) =>
-    app.contextMenu.addItem({
-      command: "acp-notebook:entry",
-      args: { label, prompt },
-      selector: CELL,
-      rank: 24 + at / 100,
-    }),
-  );
+export function addEntries(
+  app: App,
+  actions: Actions,
+  say: Say,
+  entries: readonly Entry[],
+): () => void {
+  const added = entries.flatMap(({ label, prompt }, at) => {
+    const id = `entry-${at + 1}`;
+    const item = { command: `acp-notebook:${id}`, selector: CELL, rank: 24 + at / 100 };
+    return [
+      app.contextMenu.addItem(item),
+      add(app, { id, label, acts: true, run: () => actions.ask(prompt) }, say),
+    ];
+  });
   return () => added.forEach((it) => it.dispose());
 }
 

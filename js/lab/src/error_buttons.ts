@@ -5,7 +5,8 @@ import { button, element } from "./dom";
 import type { Cell, NotebookPanel } from "./host";
 
 export class ErrorButtons {
-  readonly #known = new WeakSet<NotebookPanel>();
+  /** What shows or removes the buttons of each notebook. */
+  readonly #known = new Map<NotebookPanel, () => void>();
   readonly #cells = new WeakSet<Cell>();
   readonly #notes = new WeakMap<Cell, HTMLElement>();
   readonly #ask: (notebook: NotebookPanel, cell: Cell) => void;
@@ -19,14 +20,22 @@ export class ErrorButtons {
   /** Watch the cells of a notebook, from now on. */
   watch(notebook: NotebookPanel): void {
     if (this.#known.has(notebook)) return;
-    this.#known.add(notebook);
     const sweep = () => {
       for (const cell of notebook.content.widgets) this.#watchCell(notebook, cell);
     };
+    this.#known.set(notebook, () => {
+      for (const cell of notebook.content.widgets) this.#update(notebook, cell);
+    });
+    notebook.disposed.connect(() => this.#known.delete(notebook));
     // The host makes its widgets for new cells after the model has changed.
     notebook.context.model.cells.changed.connect(() => requestAnimationFrame(sweep));
     notebook.content.activeCellChanged?.connect(sweep);
     void notebook.context.ready.then(sweep);
+  }
+
+  /** The setting has changed. */
+  update(): void {
+    for (const update of this.#known.values()) update();
   }
 
   #watchCell(notebook: NotebookPanel, cell: Cell): void {

@@ -22,7 +22,7 @@ import { Tabs } from "./tabs";
 import { keepWidgetsOut, renderTranscripts } from "./transcripts";
 import type { MimeRegistry } from "./transcripts";
 import styles from "./style.css";
-import { watchInput } from "./user_input";
+import { watchKeys } from "./user_input";
 
 export const PLUGIN = "acp-notebook:plugin";
 
@@ -48,7 +48,7 @@ export function start(
   const style = document.createElement("style");
   style.textContent = styles;
   document.head.append(style);
-  watchInput();
+  watchKeys(app);
   const sessions = new Sessions(app);
   const dock = new Dock();
   if (services.IRenderMimeRegistry) {
@@ -73,7 +73,10 @@ export function start(
   });
   let errorButton = true;
   const buttons = new ErrorButtons(
-    (_, cell) => void actions.askToFix(cell),
+    (notebook, cell) => {
+      sessions.follow(notebook);
+      void actions.askToFix(cell);
+    },
     () => errorButton,
   );
   sessions.changed.add(() => sessions.notebook && buttons.watch(sessions.notebook));
@@ -84,8 +87,9 @@ export function start(
     let remove = () => {};
     const apply = () => {
       errorButton = settings.composite["errorButton"] !== false;
+      buttons.update();
       remove();
-      remove = addEntries(app, entriesOf(settings.composite["entries"]));
+      remove = addEntries(app, actions, say, entriesOf(settings.composite["entries"]));
     };
     settings.changed.connect(apply);
     apply();

@@ -29,7 +29,6 @@ export interface HostWidget {
     caption: string;
     iconClass: string;
     icon?: unknown;
-    iconLabel: string;
   };
   readonly isVisible: boolean;
   readonly isDisposed: boolean;
@@ -56,9 +55,6 @@ export interface LabShell {
   readonly layoutModified?: Signal;
   add(widget: HostWidget, area: string, options?: { rank?: number }): void;
   activateById(id: string): void;
-  /** Notebook 7 names the area; JupyterLab has one on each side. */
-  expandRight?(): void;
-  collapseRight?(): void;
   widgets(area: string): Iterable<HostWidget>;
 }
 
@@ -76,8 +72,8 @@ export interface Commands {
     },
   ): Disposable;
   execute(id: string, args?: Fields): Promise<unknown>;
-  hasCommand(id: string): boolean;
-  notifyCommandChanged(id?: string): void;
+  readonly keyBindings: readonly { readonly command: string; readonly keys: readonly string[] }[];
+  readonly constructor: { keystrokeForKeydownEvent(event: KeyboardEvent): string };
 }
 
 export interface App {
@@ -208,7 +204,6 @@ interface Position {
 export interface Cell extends HostWidget {
   readonly model: CellModel;
   readonly editor: Editor | null;
-  readonly outputArea?: HostWidget;
   readonly ready?: Promise<void>;
 }
 
@@ -224,7 +219,6 @@ export interface DocumentContext {
     };
   };
   readonly sessionContext: {
-    readonly isReady: boolean;
     readonly ready: Promise<void>;
     readonly kernelDisplayName?: string;
     readonly kernelChanged: Signal;

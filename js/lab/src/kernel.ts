@@ -9,6 +9,9 @@ import type { DocumentContext, Kernel } from "./host";
 const MODULE = "__import__('acp_notebook.frontend.side_panel', fromlist=['_'])";
 const VERSION = "__import__('acp_notebook').__version__";
 
+/** A question does not wait longer for its variables. */
+export const VARIABLES_MS = 1000;
+
 /** Why the kernel cannot do it: what the user reads, and a command that helps. */
 export class KernelProblem extends Error {
   constructor(
@@ -45,7 +48,9 @@ export async function cellFor(
 /** The user's variables that this code uses; none if the kernel cannot tell. */
 export async function variablesIn(context: DocumentContext, source: string): Promise<string[]> {
   try {
-    const names = await callPackage(context, `variables_in(${pythonText(source)})`);
+    const asked = callPackage(context, `variables_in(${pythonText(source)})`);
+    // While a cell runs, the kernel does not answer.
+    const names = await Promise.race([asked, new Promise((end) => setTimeout(end, VARIABLES_MS))]);
     return Array.isArray(names) ? names.map(String) : [];
   } catch (error) {
     console.debug("acp_notebook:", error);
@@ -56,7 +61,10 @@ export async function variablesIn(context: DocumentContext, source: string): Pro
 async function callPackage(context: DocumentContext, call: string): Promise<unknown> {
   const json = `__import__('json').dumps(${MODULE}.${call})`;
   const kernel = await kernelOf(context);
-  const { version, answer } = await evaluated(kernel, { version: VERSION, answer: json });
+  const expressions = { version: VERSION, answer: json };
+  const first = await evaluated(kernel, expressions);
+  // A cell that fails takes along what is queued behind it.
+  const { version, answer } = first ?? (await evaluated(kernel, expressions)) ?? ABORTED;
   if (answer?.status === "ok") return JSON.parse(unquoted(answer.data?.["text/plain"]));
   if (version === undefined) throw new KernelProblem("This kernel does not run Python.");
   if (version.status !== "ok") throw missing(context, version.ename);
@@ -77,7 +85,7 @@ function missing(context: DocumentContext, error: string | undefined): KernelPro
 
 function outdated(version: string): KernelProblem {
   return new KernelProblem(
-    `The kernel has acp_notebook ${version}; this panel has ${PACKAGE_VERSION} and needs as new a one. ` +
+    `The kernel has acp_notebook ${version}; this panel needs ${PACKAGE_VERSION} or newer. ` +
       "Run this in a cell, and restart the kernel:",
     "%pip install --upgrade acp-notebook",
   );
@@ -97,13 +105,21 @@ type Evaluated = Partial<
   >
 >;
 
-/** Evaluate expressions; waits until the kernel is free. */
-async function evaluated(kernel: Kernel, expressions: Record<string, string>): Promise<Evaluated> {
+/** Evaluate expressions; waits until the kernel is free. Null if the kernel dropped the request. */
+async function evaluated(
+  kernel: Kernel,
+  expressions: Record<string, string>,
+): Promise<Evaluated | null> {
   const request = { code: "", silent: true, store_history: false, allow_stdin: false };
   const future = kernel.requestExecute({ ...request, user_expressions: expressions });
   const { content } = await future.done;
-  return content.user_expressions ?? {};
+  return content.status === "aborted" ? null : (content.user_expressions ?? {});
 }
+
+const ABORTED: Evaluated = {
+  version: { status: "ok" },
+  answer: { status: "error", evalue: "a cell failed" },
+};
 
 /** What `repr` makes of a string. */
 function unquoted(text: unknown): string {

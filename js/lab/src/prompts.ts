@@ -42,7 +42,12 @@ export function contextOf(cell: AboutCell): string {
 }
 
 function nameOf({ number, id, notebook }: AboutCell): string {
-  return `${number === null ? "" : ` [${number}]`} of \`${notebook}\` (id \`${id}\`)`;
+  return `${Number.isInteger(number) ? ` [${number}]` : ""} of ${quoted(notebook)} (id ${quoted(id)})`;
+}
+
+/** A name, as code that nothing in it can end: files can have any. */
+function quoted(name: string): string {
+  return `\`${name.replace(/[\s\p{C}`@"']+/gu, " ").trim()}\``;
 }
 
 /** A fence longer than any in the text, so that none of it can end it. */

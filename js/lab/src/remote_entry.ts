@@ -1,5 +1,5 @@
 // The file that JupyterLab loads: a module federation container, written by hand. JupyterLab calls `init` with its
-// shared modules, then `get` for the extension. See "The extension" in ARCHITECTURE.md for why no bundler makes it.
+// shared modules, then `get` for the extension. See "The JupyterLab extension" in ARCHITECTURE.md for why no bundler makes it.
 
 import { makePlugins } from "./plugins";
 import { shareModules } from "./shared";

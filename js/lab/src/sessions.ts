@@ -15,7 +15,7 @@ export class Sessions {
   readonly changed = new Listeners();
   #notebook: NotebookPanel | null = null;
   readonly #app: App;
-  readonly #watched = new WeakSet<PageSession>();
+  readonly #watched = new WeakSet<PageSession | NotebookPanel>();
 
   constructor(app: App) {
     this.#app = app;
@@ -23,8 +23,8 @@ export class Sessions {
       for (const session of shell().sessions.values()) this.#watch(session);
       this.changed.tell();
     };
-    app.shell.currentChanged?.connect(() => this.#follow());
-    void app.restored.then(() => this.#follow());
+    app.shell.currentChanged?.connect(() => this.follow());
+    void app.restored.then(() => this.follow());
   }
 
   /** What a session is doing changes far less often than its conversation. */
@@ -46,11 +46,17 @@ export class Sessions {
     });
   }
 
-  #follow(): void {
+  /** The user works in this notebook now. */
+  follow(found = asNotebook(this.#app.shell.currentWidget)): void {
     // Beside a notebook, its user may look at a file: the sessions stay those of the notebook.
-    const found = asNotebook(this.#app.shell.currentWidget);
     if (!found || found === this.#notebook) return;
     this.#notebook = found;
+    if (!this.#watched.has(found)) this.#watchNotebook(found);
+    this.changed.tell();
+  }
+
+  #watchNotebook(found: NotebookPanel): void {
+    this.#watched.add(found);
     found.disposed.connect(() => {
       if (this.#notebook !== found) return;
       this.#notebook = null;
@@ -59,7 +65,6 @@ export class Sessions {
     const { sessionContext } = found.context;
     sessionContext.kernelChanged.connect(() => this.changed.tell());
     sessionContext.statusChanged.connect(() => this.changed.tell());
-    this.changed.tell();
   }
 
   /** The notebook that the user works in, or did last; null if it was closed. */

@@ -17,7 +17,7 @@ import { keepWidgetOut } from "./transcripts";
 type Shown =
   | { readonly what: "none" | "start" }
   | { readonly what: "session" | "in-cell"; readonly session: PageSession; readonly only: boolean }
-  | { readonly what: "picker"; readonly offer: Offer }
+  | { readonly what: "picker"; readonly offer: Offer; readonly started: (id: string) => void }
   | { readonly what: "waiting" }
   | { readonly what: "problem"; readonly problem: KernelProblem };
 
@@ -32,6 +32,10 @@ export class SidePanel {
   readonly #chosen = new WeakMap<NotebookPanel, { readonly id: string; readonly live: boolean }>();
   /** What is going on instead of a session, by notebook. */
   readonly #starting = new WeakMap<NotebookPanel, Shown>();
+  /** Sessions for which a cell is being added (""), or why that failed. */
+  readonly #keeping = new WeakMap<PageSession, string>();
+  /** What the bar and the notes were made from. */
+  readonly #made = new WeakMap<HTMLElement, readonly unknown[]>();
   #shown: Shown | null = null;
   #drawn = new AbortController();
 
@@ -64,23 +68,26 @@ export class SidePanel {
   async start(): Promise<PageSession | null> {
     const { notebook } = this.#sessions;
     if (!notebook) return null;
-    this.#show(notebook, { what: "waiting" });
+    const waiting: Shown = { what: "waiting" };
+    const left = () => this.#starting.get(notebook) !== waiting;
+    this.#show(notebook, waiting);
     try {
       const offer = await offerAgents(notebook.context);
       await this.#sessions.picker(offer.model);
+      if (left()) return null;
       return await new Promise((resolve) => {
-        this.#started = (id) => resolve(this.#take(notebook, offer, id));
-        this.#show(notebook, { what: "picker", offer });
+        const started = (id: string) => resolve(this.#take(notebook, offer, id));
+        this.#show(notebook, { what: "picker", offer, started });
       });
     } catch (error) {
       const problem =
-        error instanceof KernelProblem ? error : new KernelProblem(`No agents to choose: ${error}`);
-      this.#show(notebook, { what: "problem", problem });
+        error instanceof KernelProblem
+          ? error
+          : new KernelProblem("The page could not load the list of agents in time. Try again.");
+      if (!left()) this.#show(notebook, { what: "problem", problem });
       return null;
     }
   }
-
-  #started: (session: string) => void = () => undefined;
 
   /** A session was started here: it stays here, and gets a cell that keeps it in the file. */
   async #take(notebook: NotebookPanel, offer: Offer, id: string): Promise<PageSession> {
@@ -94,10 +101,18 @@ export class SidePanel {
   }
 
   /** Add the cell of a session that has none any more. */
-  async #keep(notebook: NotebookPanel, { id }: PageSession): Promise<void> {
+  async #keep(notebook: NotebookPanel, session: PageSession): Promise<void> {
+    const { id } = session;
+    this.#keeping.set(session, "");
     this.#dock.add(id);
-    const { cell, source } = await cellFor(notebook.context, id);
-    addCell(notebook, sessionCell(cell, source, id));
+    this.update();
+    try {
+      const { cell, source } = await cellFor(notebook.context, id);
+      addCell(notebook, sessionCell(cell, source, id));
+      this.#keeping.delete(session);
+    } catch (error) {
+      this.#keeping.set(session, ` ${(error as Error).message}`);
+    }
     this.update();
   }
 
@@ -166,14 +181,17 @@ export class SidePanel {
           button("Go to the cell", () => this.reveal(shown.session), "reveal"),
         );
       case "picker":
-        void this.#drawPicker(shown.offer, signal);
+        void this.#drawPicker(shown.offer.model, shown.started, signal);
     }
   }
 
-  async #drawPicker({ model }: Offer, signal: AbortSignal): Promise<void> {
+  async #drawPicker(
+    model: string,
+    started: (id: string) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
     const picker = await this.#sessions.picker(model);
     if (signal.aborted) return;
-    const started = (id: string) => this.#started(id);
     // When an agent was started, the picker asks for its session's widget, to show it in its place.
     const page = {
       getWidget: (ref: string) =>
@@ -193,15 +211,27 @@ export class SidePanel {
         space,
         button("Show in its cell", () => this.#toCell(shown.session), "to-cell"),
       );
-    if (notebook && session && shown.what !== "picker" && shown.what !== "waiting")
+    const starting = shown.what === "picker" || shown.what === "waiting";
+    if (notebook && session && !starting)
       parts.push(button("New agent", () => void this.start(), "start"));
-    if (notebook && session && shown.what === "picker")
+    if (notebook && session && starting)
       parts.push(
         space,
         button("Back", () => this.#show(notebook, null), "back"),
       );
-    this.#bar.replaceChildren(...parts);
+    this.#redraw(this.#bar, parts, [notebook, session, ...all]);
     this.#drawNotes(shown);
+  }
+
+  /** Only what differs: a list that is open, the focus and a click that has begun would be lost. */
+  #redraw(el: HTMLElement, parts: readonly HTMLElement[], from: readonly unknown[]): void {
+    const next = el.cloneNode() as HTMLElement;
+    next.append(...parts);
+    const before = this.#made.get(el);
+    const same = before?.length === from.length && from.every((it, at) => it === before[at]);
+    if (same && next.isEqualNode(el)) return;
+    this.#made.set(el, from);
+    el.replaceChildren(...parts);
   }
 
   /** What the user should know about the session as a whole. */
@@ -221,10 +251,13 @@ export class SidePanel {
         );
       else if (!isKept(session, notebook) && isLive(session)) {
         const keep = button("Keep it", () => void this.#keep(notebook, session), "keep");
-        notes.push(element("p", {}, UNKEPT, keep));
+        const problem = this.#keeping.get(session);
+        keep.toggleAttribute("disabled", problem === "");
+        notes.push(element("p", {}, UNKEPT, keep, problem ?? null));
       }
     }
-    this.#notes.replaceChildren(...notes);
+    const from = shown.what === "session" ? shown.session : null;
+    this.#redraw(this.#notes, notes, [notebook, from]);
   }
 
   #select(all: readonly PageSession[], current: PageSession): HTMLElement {
@@ -269,6 +302,7 @@ function addCell({ context }: NotebookPanel, cell: SessionCell): void {
     collaborative?: boolean;
   };
   if (collaborative) cell.outputs.forEach(keepWidgetOut);
+  if (sharedModel.cells.some(({ id }) => id === cell["id"])) return;
   sharedModel.insertCell(sharedModel.cells.length, cell);
 }
 

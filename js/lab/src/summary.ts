@@ -1,6 +1,7 @@
 // What a session is doing, for the status bar: its agent, its state, its cost, and whether it asks. Pure.
 
 import type { Snapshot } from "../../src/store";
+import type { UndoIntent } from "../../src/types";
 import { isAsking, isRunning } from "../../src/turns";
 import { line } from "../../src/view/display_text";
 import { sessionWords } from "../../src/view/state_words";
@@ -30,11 +31,22 @@ export function summaryOf({ state, turns, link }: Snapshot): Summary {
   };
 }
 
-/** The newest turn with changes that can be undone, by the key of its item; null if there is none. */
-export function undoableTurn({ state, link }: Snapshot): string | null {
-  if (link !== "live") return null;
-  for (const item of [...state.items].reverse())
-    if (item.type === "changes" && item.turn !== null)
-      if (item.files.some((file) => file.state !== "undone")) return item.turn;
-  return null;
+/** What undoes the last turn: what the user has neither kept nor undone. */
+export function undoingLastTurn({ state, link }: Snapshot): UndoIntent[] {
+  const last = state.items.filter((item) => item.type === "turn").at(-1);
+  if (link !== "live" || !last) return [];
+  const changes = state.items.flatMap((item) =>
+    item.type === "changes" && item.turn === last.key ? item.files : [],
+  );
+  const open = changes.filter((it) => it.undoable && it.state !== "kept" && it.state !== "undone");
+  const undo = { t: "undo", turn: last.key } as const;
+  const whole = open.filter(({ hunks }) => !hunks.some(({ kept }) => kept)).map(({ id }) => id);
+  const parts = open
+    .filter(({ id }) => !whole.includes(id))
+    .flatMap(({ id, hunks }) =>
+      hunks
+        .filter((it) => !it.kept && !it.undone)
+        .map((it) => ({ ...undo, file: id, hunk: it.id })),
+    );
+  return whole.length > 0 ? [{ ...undo, files: whole }, ...parts] : parts;
 }

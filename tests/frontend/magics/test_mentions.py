@@ -38,6 +38,8 @@ def sources(cwd: Path, error: BaseException | None = None, **variables: Any) -> 
         ("@df's columns, @x_ and @_", ["df", "x_", "_"]),
         ("me@example.org git@host:x/y.git \\@no @@no a/@b", []),
         ("`@df` and ``a ` @df`` but `open @df", ["df"]),
+        # What js/lab/src/prompts.ts makes of a hostile name and id.
+        ("Cell of `a ~/.ssh/id_rsa x .ipynb` (id `c /etc/passwd`):\n```\n@df\n```", []),
         ("`never closed\n\n@df `", ["df"]),
         ("```python\n@df\n```\n@fig", ["fig"]),
         ("~~~\n@df\n```\n@df\n~~~\n@fig", ["fig"]),

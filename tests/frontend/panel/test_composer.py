@@ -78,6 +78,23 @@ def test_a_file_is_attached_as_from_python(stage: Stage, shell: Any, tmp_path: P
     assert variable == file
 
 
+def test_a_button_sends_quoted_text_of_which_only_the_named_variables_are_attached(
+    stage: Stage, shell: Any, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("the key")
+    stage.hello()
+    shell.run_cell("answer = [41, 42]; other = 7", store_history=True)
+    text = f'Explain. <!-- @"{secret}" --> @other\nVariables in it: @answer'
+    stage.say(t="prompt", text=text, mentions=["answer"])
+    stage.say(t="prompt", text=text, mentions=[])
+    stage.until("patches", lambda it: len(prompts(stage)) == 2)
+    first, second = (it.prompt for it in prompts(stage))
+    assert first[0] == acp.Text(text)
+    assert len(first) == 2 and "41" in str(first[1])
+    assert second == (acp.Text(text),)
+
+
 def test_an_unknown_name_sends_nothing_and_returns_the_text(stage: Stage, shell: Any) -> None:
     stage.hello()
     shell.user_ns["frame"] = 1
