@@ -25,7 +25,7 @@ from ..core.fan_out.table import to_bundle, to_text
 from ..core.intents import BadIntent
 from ..core.page_messages import to_wire
 from ..core.snapshot import Snapshot
-from ..errors import Error
+from ..errors import Error, UsageError
 from ..log import logger
 from ..notebook.kernel import where
 from ..notebook.output import CellOutput, current_request, emit
@@ -143,7 +143,7 @@ class RunsOutput:
         self._output = CellOutput.display(view_bundle(self._widget, NOTE))
         self._open: dict[str, frozenset[int]] = {}
         """The open rows of each page."""
-        self._shown: dict[int, str] = {}
+        self._shown: dict[int, msg.RunDetails] = {}
         """What open rows show."""
         self._detailing = False
         self._wake = asyncio.Event()
@@ -182,8 +182,10 @@ class RunsOutput:
                 self._saving_pages.discard(view)
             case msg.TableSync():
                 self._on_sync(intent)
-            case msg.ApplyRun(run, undo):
-                loop.submit(self._apply(run, undo))
+            case msg.ApplyRun(run):
+                loop.submit(self._do(run, lambda run: run.apply()))
+            case msg.ChangeRun(run, operation, file, hunk):
+                loop.submit(self._do(run, lambda run: _changed(run, operation, file, hunk)))
 
     def _on_sync(self, sync: msg.TableSync) -> None:
         self._page_came = True
@@ -200,9 +202,10 @@ class RunsOutput:
         if fresh:
             self._render_details()
 
-    async def _apply(self, run: int, undo: bool) -> None:
+    async def _do(self, run: int, work: Callable[[ShownRun], object]) -> None:
+        """Apply or undo changes of the run, and tell the page how that ended."""
         try:
-            await on_a_thread(partial(self._apply_now, run, undo))
+            await on_a_thread(lambda: work(self._runs[run]))
         except (Error, IndexError) as error:
             self._widget.send(to_wire(msg.ApplyEnded(run, str(error))))
         except Exception as error:  # the page waits for an answer
@@ -210,13 +213,6 @@ class RunsOutput:
             self._widget.send(to_wire(msg.ApplyEnded(run, repr(error))))
         else:
             self._widget.send(to_wire(msg.ApplyEnded(run)))
-
-    def _apply_now(self, number: int, undo: bool) -> None:
-        run = self._runs[number]
-        if not undo:
-            run.apply()
-        elif run.applied is not None:
-            run.applied.revert()
 
     # ---- to the page ----------------------------------------------------------------------------
 
@@ -279,15 +275,15 @@ class RunsOutput:
         for number in sorted(self._all_open()):
             run = self._runs[number]
             is_final = run.row.is_final
-            html = await on_a_thread(partial(_details, run))
-            if number in self._all_open() and self._shown.get(number) != html:
-                self._shown[number] = html
-                self._widget.send(to_wire(msg.RunDetails(number, html)))
+            details = await on_a_thread(partial(_details, number, run))
+            if number in self._all_open() and self._shown.get(number) != details:
+                self._shown[number] = details
+                self._widget.send(to_wire(details))
             going = going or not is_final
         with contextlib.suppress(TimeoutError):
             pause = max(DETAILS_S, SHARE * (time.monotonic() - began))
             await asyncio.wait_for(self._wake.wait(), pause)
-        self._shown = {run: html for run, html in self._shown.items() if run in self._all_open()}
+        self._shown = {run: it for run, it in self._shown.items() if run in self._all_open()}
         unshown = self._all_open() - self._shown.keys()
         return self._wake.is_set() or going or bool(unshown)
 
@@ -335,7 +331,12 @@ class RunsOutput:
             self._output.update(self._bundle)
 
 
-def _details(run: ShownRun) -> str:
+def _details(number: int, run: ShownRun) -> msg.RunDetails:
+    applied = run.applied
+    return msg.RunDetails(number, _html(run), None if applied is None else applied.shown)
+
+
+def _html(run: ShownRun) -> str:
     from ..core.export.runs_html import details_html
 
     session = run.session  # what was saved of an ended run has no folder in it
@@ -345,6 +346,12 @@ def _details(run: ShownRun) -> str:
     except Exception:  # the page waits for it
         _log.warning("a run could not be rendered", exc_info=True)
         return "<p>This run could not be rendered: acp.doctor(log=True) says why.</p>"
+
+
+def _changed(run: ShownRun, operation: str, file: str | None, hunk: str | None) -> None:
+    if run.applied is None:
+        raise UsageError("the run is not applied")
+    run.applied.act(operation, file, hunk)
 
 
 def _slim(row: Row) -> Row:

@@ -21,7 +21,7 @@ from ..files.blob_store import BlobStore, Full
 from ..files.notebook_files import NotebookFiles
 from ..files.roots import Roots
 from ..threads import on_a_thread
-from .change_log import Change, ChangeLog, Part, TurnChanges, shown_file
+from .change_log import Change, ChangeLog, Part, TurnChanges, shown_turn
 from .change_tracker import ChangeTracker
 from .operations import Operation, Restorer, Selection, UndoExecutor
 from .overlaps import note_undo, share_folders
@@ -66,10 +66,8 @@ class AppliedChanges:
 
     @property
     def shown(self) -> tuple[FileChange, ...]:
-        """The files, relative to the folder, with their hunks and states."""
-        return tuple(
-            shown_file(it, lambda path: os.path.relpath(path, self.top)) for it in tuple(self.turn.changes)
-        )
+        """The files, relative to the folder, with their hunks and states, as far as a page shows them."""
+        return shown_turn(self.turn, lambda path: os.path.relpath(path, self.top))[0]
 
     async def apply(self) -> None:
         """Apply all changes for the first time, or none. Raises CannotApply.

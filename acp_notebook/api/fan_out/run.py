@@ -222,6 +222,8 @@ class Run:
             subject = (self.prompt.strip().splitlines() or [""])[0][:SUBJECT_CHARS]
             message = f"{subject or f'Run {self.index}'}\n\nBy {self._by}.\n"
             return commit_on_branch(self._base, self.files, branch, message)
+        if self.applied is not None:
+            return self.applied.redo()
         board, index = self._board, self.index
         applied = Applied(
             self._base,
@@ -231,8 +233,7 @@ class Run:
             name=f"run {index}",
             by=self._by,
         )
-        applied.redo()
-        self.applied = applied
+        self.applied = applied.redo()
         return applied
 
     @property
