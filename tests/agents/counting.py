@@ -1,7 +1,8 @@
 """An agent that notes each prompt in a file: `python counting.py LOG`. Standard library only.
 
 A line of the file is the agent's pid and the prompt. "sleep N" then waits N seconds or until it is cancelled;
-"limit N" is refused by a rate limit until it was noted N times.
+"limit N" is refused by a rate limit until it was noted N times; "spend N" does something that costs N USD,
+and then meets a rate limit.
 """
 
 from __future__ import annotations
@@ -49,11 +50,19 @@ def play(id: Any, prompt: str) -> None:
     if kind == "limit" and count < int(rest):
         send(id=id, error={"code": 429, "message": "rate limit, retry after 0.2 s"})
         return
+    if kind == "spend":
+        update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": "half of it"})
+        update(sessionUpdate="tool_call", toolCallId="t", title="did it", kind="edit", status="completed")
+        update(sessionUpdate="usage_update", used=1, size=9, cost={"amount": float(rest), "currency": "USD"})
+        send(id=id, error={"code": 429, "message": "rate limit, retry after 0.2 s"})
+        return
     reason = wait(float(rest.split()[0])) if kind == "sleep" else "end_turn"
-    content = {"type": "text", "text": f"did {prompt}"}
-    update = {"sessionUpdate": "agent_message_chunk", "content": content}
-    send(method="session/update", params={"sessionId": SESSION, "update": update})
+    update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": f"did {prompt}"})
     send(id=id, result={"stopReason": reason})
+
+
+def update(**fields: Any) -> None:
+    send(method="session/update", params={"sessionId": SESSION, "update": fields})
 
 
 def wait(seconds: float) -> str:

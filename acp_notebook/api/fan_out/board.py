@@ -139,9 +139,14 @@ class Board:
         if result.state in ("done", "failed"):
             self._taken.append(result.seconds)
             self._unpriced += result.cost is None
+        self.charge(result)
+
+    def charge(self, result: Result) -> None:
+        """Add what it cost to the costs of all runs."""
         if result.cost is not None:
-            currency = result.currency or ""
-            self._costs[currency] = self._costs.get(currency, 0.0) + result.cost
+            with self._lock:
+                currency = result.currency or ""
+                self._costs[currency] = self._costs.get(currency, 0.0) + result.cost
 
     def enter_recorded(self, index: int, result: Result) -> None:
         """Enter the result of an earlier call. It costs nothing now."""

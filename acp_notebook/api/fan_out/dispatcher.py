@@ -26,8 +26,8 @@ from .stop import Stop
 _log = logger(__name__)
 
 RETRIES = {"unsent": 1, "folder": 1, "rate_limit": 5}
-"""How often a run is done again, by the reason. Never if it may have sent its prompt, but for a rate limit,
-which refused it."""
+"""How often a run is done again, by the reason. Never if it may have sent its prompt, but for a rate limit
+that refused it before the agent did anything."""
 
 
 class Lost(Exception):
@@ -189,24 +189,31 @@ class Dispatcher:
 
     def _again(self, index: int, result: Result) -> bool:
         """Whether the run is put back into the queue."""
-        agent, reason = self._agent(index), result.retry
-        if reason is None or self._board.entries[index].stop.is_set or self._board.stopped:
+        reason = result.retry
+        is_hopeless = result.rate_limited and not self._back_off(index, result)
+        if reason is None or is_hopeless or self._board.entries[index].stop.is_set or self._board.stopped:
             return False
         self._retried[index, reason] += 1
         if self._retried[index, reason] > RETRIES[reason]:
             return False
-        if reason == "rate_limit":
-            wait = self._backoff.limited(agent, result.retry_after, time.monotonic())
-            if wait is None:
-                return False
-            label = self._tasks[index].agent.label
-            self._board.give_notice(f"{label} met a rate limit: its next run starts in {duration(wait)}")
+        self._tool_calls += result.tool_calls
+        self._board.charge(result)
         self._board.requeue(index)
         self._waiting.appendleft(index)
         return True
 
+    def _back_off(self, index: int, result: Result) -> bool:
+        """Let all runs of an agent wait that met a rate limit. False: it is no use."""
+        wait = self._backoff.limited(self._agent(index), result.retry_after, time.monotonic())
+        if wait is None:
+            return False
+        label = self._tasks[index].agent.label
+        self._board.give_notice(f"{label} met a rate limit: its next run starts in {duration(wait)}")
+        return True
+
     async def _enter(self, index: int, result: Result) -> None:
-        self._backoff.succeeded(self._agent(index))
+        if not result.rate_limited:
+            self._backoff.succeeded(self._agent(index))
         self._tool_calls += result.tool_calls
         if (on_result := self._plan.on_result) is not None:
             await on_a_thread(lambda: on_result(index, result))

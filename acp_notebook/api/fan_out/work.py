@@ -66,12 +66,20 @@ NOBODY = Watch()
 
 
 class Failed(Exception):
-    """The run cannot go on. `retry`: why it may be tried again."""
+    """The run cannot go on. `retry`: why it may be tried again; `limited`: a rate limit ended it."""
 
-    def __init__(self, error: Exception, retry: Retry | None = None, after: float | None = None) -> None:
+    def __init__(
+        self,
+        error: Exception,
+        retry: Retry | None = None,
+        *,
+        limited: bool = False,
+        after: float | None = None,
+    ) -> None:
         super().__init__(str(error))
         self.error = error
         self.retry = retry
+        self.limited = limited
         self.after = after
 
 
@@ -112,14 +120,14 @@ def carry_out(
     state: RunState = "failed"
     error: Exception | None = None
     retry: Retry | None = None
-    after: float | None = None
+    limited, after = False, None
     try:
         with unattended():
             state = _Work(task, stop, watch, found, function, remove).run(packed)
     except Cancelled:
         state = "cancelled"
     except Failed as failed:
-        error, retry, after = failed.error, failed.retry, failed.after
+        error, retry, limited, after = failed.error, failed.retry, failed.limited, failed.after
     except Exception as unexpected:  # a run never raises into the others
         _log.warning("a run failed unexpectedly", exc_info=True)
         error = unexpected
@@ -134,6 +142,7 @@ def carry_out(
         package=_version.__version__,
         error=None if error is None else ErrorInfo(type(error).__name__, str(error)),
         retry=retry,
+        rate_limited=limited,
         retry_after=after,
         **found.fields,
     )
@@ -366,7 +375,8 @@ class _Work:
             return "cancelled"
         if isinstance(error, AgentError):
             limited, after = rate_limit(str(error), error.code, error.data)
-            raise Failed(error, "rate_limit" if limited else None, after)
+            retry: Retry | None = "rate_limit" if limited and _did_nothing(turn) else None
+            raise Failed(error, retry, limited=limited, after=after)
         if isinstance(error, AgentDied):
             raise Failed(error, "unsent" if error.untaken else None)
         if error is not None:
@@ -390,6 +400,11 @@ class _Work:
             return state.listen(on_event)
 
         return loop.call(listen())
+
+
+def _did_nothing(turn: Turn) -> bool:
+    """Whether the agent certainly refused the prompt before it did anything or cost anything."""
+    return not (turn._run.begun or turn.text or turn.tool_calls or turn.cost is not None)
 
 
 def _part(part: Json, cwd: str) -> Any:

@@ -149,6 +149,8 @@ class Result(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The limit that stopped the turn."""
     error: ErrorInfo | None = None
     retry: Retry | None = None
+    rate_limited: bool = False
+    """It ended with a rate limit. It is only tried again (`retry`) if it certainly did nothing."""
     retry_after: float | None = None
     """How long the agent asks to wait after a rate limit."""
 

@@ -131,6 +131,23 @@ def test_one_backoff_for_all_runs_of_an_agent(tmp_path: Path) -> None:
     assert any("counting met a rate limit" in it for it in runs.progress.notices)
 
 
+def test_a_rate_limit_in_mid_turn_is_not_tried_again_and_its_cost_counts(tmp_path: Path) -> None:
+    counted = Counted(tmp_path / "log")
+    (tmp_path / "project").mkdir()
+    runs = acp.fan_out(
+        ["spend 3", "say 1", "spend 2", "say 2"],
+        agents=counted.agents,
+        cwd=tmp_path / "project",
+        at_once=1,
+        max_total_cost=4,
+    ).wait(WAIT_S)
+    assert counted.prompts == ["spend 3", "say 1", "spend 2"]
+    assert [it.state for it in runs] == ["failed", "done", "failed", "skipped"]
+    assert "rate limit" in str(runs[0].error) and runs[0].text == "half of it"
+    assert runs.progress.costs == {"USD": 5.0}
+    assert any("counting met a rate limit" in it for it in runs.progress.notices), "the others waited"
+
+
 def test_a_total_that_is_used_up_skips_the_rest(tmp_path: Path) -> None:
     runs = acp.fan_out(["/usage"] * 4, cwd=tmp_path, at_once=1, max_total_cost=0.08).wait(WAIT_S)
     assert [it.state for it in runs] == ["done", "done", "skipped", "skipped"]
