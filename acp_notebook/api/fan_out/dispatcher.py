@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
+import msgspec
+
 from ...agent.threads import on_a_thread
 from ...core.fan_out.budget import NO_TOTALS, Backoff, Totals
 from ...core.fan_out.choose import duration
@@ -73,6 +75,7 @@ class Dispatcher:
         self._running: dict[asyncio.Task[None], int] = {}
         self._news = asyncio.Event()
         self._backoff = Backoff()
+        self._starts: Counter[int] = Counter()
         self._retried: Counter[tuple[int, str]] = Counter()
         self._tool_calls = 0
         self._begun = time.monotonic()
@@ -175,6 +178,8 @@ class Dispatcher:
 
     async def _one(self, index: int) -> None:
         entry, task = self._board.entries[index], self._tasks[index]
+        self._starts[index] += 1  # a worker refuses to begin the same id twice
+        task = msgspec.structs.replace(task, id=f"{task.id}-{self._starts[index]}")
         try:
             future = await on_a_thread(lambda: self._engine.submit(index, task, entry.stop))
             result = await asyncio.wrap_future(future)

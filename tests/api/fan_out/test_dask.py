@@ -88,6 +88,12 @@ def test_a_killed_worker_loses_its_run_and_no_prompt_is_sent_twice(client: Any, 
     assert max(Counter(counted.prompts).values()) == 1 and counted.living == []
 
 
+def test_a_run_that_was_refused_before_it_began_is_done_again(client: Any, tmp_path: Path) -> None:
+    folder, counted = make_repository(tmp_path / "project"), Counted(tmp_path / "log")
+    [run] = fan_out(client, "limit 2", counted, folder).wait(LONG_S)
+    assert (run.state, run.error) == ("done", None) and counted.prompts == ["limit 2"] * 2
+
+
 def worker_of(client: Any, agent: int) -> int:
     """The process of the worker that started the agent."""
     import psutil  # type: ignore[import-untyped]  # Dask needs it

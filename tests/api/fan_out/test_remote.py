@@ -54,6 +54,13 @@ def test_a_second_start_of_a_run_is_refused(tmp_path: Path) -> None:
     assert counted.prompts == ["say 1"]
 
 
+def test_a_run_that_was_refused_before_it_began_is_done_again(tmp_path: Path) -> None:
+    folder, counted = make_repository(tmp_path / "project"), Counted(tmp_path / "log")
+    with ThreadPoolExecutor(1) as executor:
+        [run] = acp.fan_out("limit 3", agents=counted.agents, cwd=folder, executor=executor).wait(LONG_S)
+    assert (run.state, run.error) == ("done", None) and counted.prompts == ["limit 3"] * 3
+
+
 def test_a_broken_engine_loses_its_runs_and_does_not_hang(tmp_path: Path) -> None:
     class Broken(ThreadPoolExecutor):
         def submit(self, function: Any, /, *args: Any, **options: Any) -> Future[Any]:
