@@ -14,13 +14,15 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
 
+import msgspec
+
 from ... import timeouts
 from ...agent import loop
 from ...agent.copies.copy import CopyFailed, Snapshot
 from ...agent.copies.make import snapshot
 from ...core.fan_out.budget import Totals
 from ...core.fan_out.in_copy import IN_COPY, RunPermissions, checked_permissions
-from ...core.fan_out.plan import PlannedRun, Prompt, agents_of, key_of, planned, prompts_of
+from ...core.fan_out.plan import PlannedRun, Prompt, agents_of, identity_of, keys_of, planned, prompts_of
 from ...core.fan_out.task import Result, ScoreSpec, Task
 from ...core.limits import Limits
 from ...core.prompt import content_of
@@ -161,7 +163,7 @@ def fan_out(
     ]
     function = score if callable(score) and not isinstance(score, Judge) else None
     engine = _engine(executor, board, base, function, tasks, id)
-    keys = [key_of(run, content) for run, content in zip(runs, contents_of_runs, strict=True)]
+    keys = [] if kept is None else keys_of(runs, contents_of_runs, _common(options, function, folder, kept))
     found = Runs(board, base.top)
     plan = Plan(
         width,
@@ -244,6 +246,15 @@ def _kept_results(
             board.give_notice(f"results cannot be written to {kept.path}: {error.strerror}")
 
     return write
+
+
+def _common(options: _Options, function: Scorer | None, folder: str, kept: RecordFolder) -> Json:
+    """What tells this call from others that write to the same folder. Limits do not count: a run that is done
+    kept them. Nor does the content of the folder: it may change between a call and its repetition."""
+    score = None if options.score is None else msgspec.structs.replace(options.score, seconds=0.0)
+    place = os.path.relpath(os.path.realpath(folder), os.path.realpath(kept.path))
+    parts = [options.permissions, options.setup, score, function and identity_of(function), place]
+    return msgspec.to_builtins(parts)
 
 
 _active: weakref.WeakSet[Board] = weakref.WeakSet()

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
+from types import CodeType
 from typing import Any
 
 import msgspec
@@ -219,7 +221,36 @@ def _agent(given: Any) -> AgentSpec:
 # ---- recordings -------------------------------------------------------------------------------------
 
 
-def key_of(run: PlannedRun, content: Sequence[Json]) -> str:
-    """The name of a run in a folder of results: equal for the same prompt, agent and attempt."""
-    data = msgspec.json.encode([content, msgspec.to_builtins(run.agent), run.attempt], order="sorted")
-    return hashlib.sha256(data).hexdigest()[:20]
+def keys_of(runs: Sequence[PlannedRun], contents: Sequence[Sequence[Json]], common: Json = None) -> list[str]:
+    """The names of runs in a folder of results, equal for the same run of the same call: prompt and fields,
+    agent, attempt, and what all runs have in `common`. Runs that are equal in all of it are counted."""
+    found: list[str] = []
+    counts: Counter[bytes] = Counter()
+    for run, content in zip(runs, contents, strict=True):
+        parts = [content, run.prompt.fields, msgspec.to_builtins(run.agent), run.attempt, common]
+        data = msgspec.json.encode(parts, order="sorted")
+        counts[data] += 1
+        found.append(hashlib.sha256(data + b"%d" % counts[data]).hexdigest()[:20])
+    return found
+
+
+def identity_of(function: Any) -> Json:
+    """What tells one function of the user from another, also in another process: its code, and the plain
+    values that it has from outside."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        named = function if hasattr(function, "__qualname__") else type(function)
+        return [named.__module__, named.__qualname__]
+    cells = [it.cell_contents for it in function.__closure__ or ()]
+    return [_code(code), *map(_value, (*(function.__defaults__ or ()), *cells))]
+
+
+def _code(code: CodeType) -> Json:
+    values = [_code(it) if isinstance(it, CodeType) else _value(it) for it in code.co_consts]
+    return [code.co_code.hex(), *code.co_names, values]
+
+
+def _value(value: Any) -> str:
+    """A plain value; of others only the type, because their text may have an address in it."""
+    is_plain = isinstance(value, str | bytes | int | float | None)
+    return repr(value) if is_plain else type(value).__qualname__

@@ -171,6 +171,25 @@ def test_a_judge_scores_in_the_copy_and_may_not_write(tmp_path: Path) -> None:
     assert (run.score, run.score_text) == (8.0, "b.txt is there, and the judge could not write")
 
 
+def test_a_folder_of_results_tells_calls_apart(tmp_path: Path) -> None:
+    folder, other = tmp_path / "project", tmp_path / "other"
+    for it in (folder, other):
+        it.mkdir()
+    table = {"prompt": ["hello", "hello"], "want": [1, 2]}
+    given: dict[str, Any] = {"cwd": folder, "record": tmp_path / "runs", "score": _wanted}
+    for _ in range(2):
+        assert [it.score for it in acp.fan_out(table, **given).wait(WAIT_S)] == [1.0, 2.0]
+    assert len([*(tmp_path / "runs").glob("*.run")]) == 2
+    for change in ({"cwd": other}, {"score": "false"}, {"setup": "true"}, {"permissions": "reject"}):
+        runs = acp.fan_out(table, **given | change).wait(WAIT_S)
+        assert not any("were done before" in it for it in runs.progress.notices), change
+    assert len([*(tmp_path / "runs").glob("*.run")]) == 10
+
+
+def _wanted(run: Any) -> float:
+    return float(run.fields["want"])
+
+
 def test_results_are_kept_and_read_again(tmp_path: Path) -> None:
     folder = tmp_path / "project"
     folder.mkdir()

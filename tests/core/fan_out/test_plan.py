@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd  # type: ignore[import-untyped]
 import polars as pl
 import pytest
 
-from acp_notebook.core.fan_out.plan import agents_of, key_of, planned, prompts_of
+from acp_notebook.core.fan_out.plan import agents_of, identity_of, keys_of, planned, prompts_of
 
 
 def texts(*given: object, **options: object) -> list[object]:
@@ -99,8 +100,28 @@ def test_agents_and_their_labels() -> None:
         planned(prompts_of("a"), agents_of("demo"), 0)
 
 
-def test_the_key_of_a_run_depends_on_prompt_agent_and_attempt() -> None:
-    runs = planned(prompts_of(["a", "b"]), agents_of(["x", "y"]), 2)
-    keys = {key_of(it, [{"type": "text", "text": it.prompt.parts[0]}]) for it in runs}
-    assert len(keys) == 8
-    assert keys == {key_of(it, [{"text": it.prompt.parts[0], "type": "text"}]) for it in runs}
+def test_the_key_of_a_run_depends_on_prompt_fields_agent_attempt_and_what_all_have_in_common() -> None:
+    table = {"prompt": ["a", "a", "b"], "want": [1, 2, 1]}
+    runs = planned(prompts_of(table), agents_of(["x", "y"]), 2)
+    keys = keys_of(runs, [[{"type": "text", "text": it.prompt.parts[0]}] for it in runs])
+    assert len(set(keys)) == 12
+    assert keys == keys_of(runs, [[{"text": it.prompt.parts[0], "type": "text"}] for it in runs])
+    assert not {*keys} & {*keys_of(runs, [[] for _ in runs], ["another folder"])}
+
+
+def test_equal_runs_have_a_key_each_and_more_of_them_keep_the_first_ones() -> None:
+    runs = planned(prompts_of(["a", "a", "a"]), agents_of("x"))
+    keys = keys_of(runs, [[]] * 3)
+    assert len({*keys}) == 3 and keys[:2] == keys_of(runs[:2], [[]] * 2)
+
+
+def test_a_function_is_the_same_if_its_code_and_its_values_are() -> None:
+    def limited(limit: int) -> Callable[[str], bool]:
+        return lambda text: len(text) < limit
+
+    assert identity_of(limited(3)) == identity_of(limited(3)) != identity_of(limited(4))
+    assert identity_of(lambda run: run.text == "a") != identity_of(lambda run: run.text == "b")
+    assert identity_of(lambda run: run.text) != identity_of(lambda run: run.patch)
+    assert identity_of(len) != identity_of(max)
+    own, other = [], {}  # values without a stable text
+    assert identity_of(lambda: own) != identity_of(lambda: other)
