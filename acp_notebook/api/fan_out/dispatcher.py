@@ -221,7 +221,11 @@ class Dispatcher:
             self._backoff.succeeded(self._agent(index))
         self._tool_calls += result.tool_calls
         if (on_result := self._plan.on_result) is not None:
-            await on_a_thread(lambda: on_result(index, result))
+            try:
+                await on_a_thread(lambda: on_result(index, result))
+            except Exception as error:  # the result itself must not be lost
+                _log.warning("a result was not recorded", exc_info=True)
+                self._board.give_notice(f"the result of run {index} was not recorded: {error}")
         why = self._board.stopped if result.state == "cancelled" else None
         if not self._board.end(index, result.state, result, why or _cancelled(result)):
             return

@@ -6,6 +6,7 @@ Pure. A prompt is a text, or a list of parts; which parts can be sent is decided
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -228,7 +229,7 @@ def keys_of(runs: Sequence[PlannedRun], contents: Sequence[Sequence[Json]], comm
     counts: Counter[bytes] = Counter()
     for run, content in zip(runs, contents, strict=True):
         parts = [content, run.prompt.fields, msgspec.to_builtins(run.agent), run.attempt, common]
-        data = msgspec.json.encode(parts, order="sorted")
+        data = json.dumps(parts, sort_keys=True).encode()
         counts[data] += 1
         found.append(hashlib.sha256(data + b"%d" % counts[data]).hexdigest()[:20])
     return found

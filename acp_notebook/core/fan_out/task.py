@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -158,10 +158,48 @@ class Result(Struct, frozen=True, kw_only=True, omit_defaults=True):
 build(Task, Result)
 
 T = TypeVar("T", Task, Result)
+U = TypeVar("U")
+
+
+_NOT_UTF_8 = 1
+"""The code of a text that UTF-8 cannot encode: names of files may be any bytes."""
+
+
+def packed(data: object) -> bytes:
+    """As MessagePack."""
+    try:
+        return msgspec.msgpack.encode(data)
+    except UnicodeEncodeError:
+        return msgspec.msgpack.encode(_marked(msgspec.to_builtins(data, builtin_types=(bytes,))))
+
+
+def unpacked(data: bytes, cls: type[U]) -> U:
+    """Raises msgspec.DecodeError."""
+    return msgspec.convert(msgspec.msgpack.decode(data, ext_hook=_unmarked), cls)
+
+
+def _marked(value: Any) -> Any:
+    match value:
+        case str():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                return msgspec.msgpack.Ext(_NOT_UTF_8, value.encode(errors="surrogatepass"))
+        case dict():
+            return {name.encode(errors="replace").decode(): _marked(it) for name, it in value.items()}
+        case list() | tuple():
+            return [_marked(it) for it in value]
+    return value
+
+
+def _unmarked(code: int, data: memoryview) -> str:
+    if code != _NOT_UTF_8:
+        raise msgspec.DecodeError(f"it has an extension {code}")
+    return bytes(data).decode(errors="surrogatepass")
 
 
 def to_bytes(data: Task | Result) -> bytes:
-    return zlib.compress(msgspec.msgpack.encode(data), 1)
+    return zlib.compress(packed(data), 1)
 
 
 def task_from(data: bytes) -> Task:
@@ -176,14 +214,14 @@ def _read(data: bytes, cls: type[T]) -> T:
     """Raises IncompatibleVersion."""
     try:
         raw = zlib.decompress(data)
-        version = msgspec.msgpack.decode(raw, type=_Versioned).version
+        version = unpacked(raw, _Versioned).version
         if version != VERSION:
             raise IncompatibleVersion(
                 f"it has format {version}, and this acp_notebook reads format {VERSION}: install "
                 "the same version of acp_notebook on all machines"
             )
-        return msgspec.msgpack.decode(raw, type=cls)
-    except (zlib.error, msgspec.DecodeError) as error:
+        return unpacked(raw, cls)
+    except (zlib.error, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise IncompatibleVersion(f"it cannot be read: {error}") from None
 
 

@@ -53,3 +53,13 @@ def test_what_a_dropped_attempt_cost_counts() -> None:
     board = start(FakeEngine(first, ends(cost=1.0, currency="USD")))
     board.over.result(WAIT_S)
     assert board.entries[0].state == "done" and board.costs == {"USD": 3.0}
+
+
+def test_a_result_that_cannot_be_recorded_is_not_lost() -> None:
+    def fail(index: int, result: Result) -> None:
+        raise ValueError("no")
+
+    board = start(FakeEngine(ends()), on_result=fail)
+    board.over.result(WAIT_S)
+    assert board.entries[0].state == "done"
+    assert board.progress().notices == ("the result of run 0 was not recorded: no",)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +190,22 @@ def test_a_folder_of_results_tells_calls_apart(tmp_path: Path) -> None:
 
 def _wanted(run: Any) -> float:
     return float(run.fields["want"])
+
+
+def test_files_whose_names_are_not_utf_8(tmp_path: Path) -> None:
+    folder = make_repository(tmp_path / "project")
+    (folder / ".git" / "info" / "exclude").write_bytes(b"/b\xe9\n")
+    for name in (b"b\xe9", b"c\xe9"):
+        (folder / os.fsdecode(name)).write_text("x")
+    given: dict[str, Any] = {"cwd": folder, "record": tmp_path / "runs"}
+    line = "/run printf x > \"$(printf 'caf\\351.txt')\""
+    with ThreadPoolExecutor(1) as executor:
+        for options in ({}, {}, {"executor": executor, "permissions": "allow"}):
+            [run] = acp.fan_out(line, **given, **options).wait(WAIT_S)
+            assert (run.state, run.error) == ("done", None)
+            assert [os.fsencode(it.path) for it in run.files] == [b"caf\xe9.txt"]
+    run.apply()
+    assert (folder / os.fsdecode(b"caf\xe9.txt")).read_text() == "x"
 
 
 def test_results_are_kept_and_read_again(tmp_path: Path) -> None:
