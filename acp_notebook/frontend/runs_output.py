@@ -29,6 +29,7 @@ from ..errors import Error, UsageError
 from ..log import logger
 from ..notebook.kernel import where
 from ..notebook.output import CellOutput, current_request, emit
+from ..notebook.runtime import for_page
 
 _log = logger(__name__)
 
@@ -205,7 +206,7 @@ class RunsOutput:
     async def _do(self, run: int, work: Callable[[ShownRun], object]) -> None:
         """Apply or undo changes of the run, and tell the page how that ended."""
         try:
-            await on_a_thread(lambda: work(self._runs[run]))
+            await on_a_thread(lambda: _for_page(work, self._runs[run]))
         except (Error, IndexError) as error:
             self._widget.send(to_wire(msg.ApplyEnded(run, str(error))))
         except Exception as error:  # the page waits for an answer
@@ -346,6 +347,11 @@ def _html(run: ShownRun) -> str:
     except Exception:  # the page waits for it
         _log.warning("a run could not be rendered", exc_info=True)
         return "<p>This run could not be rendered: acp.doctor(log=True) says why.</p>"
+
+
+def _for_page(work: Callable[[ShownRun], object], run: ShownRun) -> None:
+    with for_page():
+        work(run)
 
 
 def _changed(run: ShownRun, operation: str, file: str | None, hunk: str | None) -> None:

@@ -13,7 +13,10 @@ from ...agent.undo.operations import Operation
 from ...core.changes import FileChange
 from ...core.document_protocol import OpenNotebooks
 from ...core.fan_out.task import ChangedFile
+from ...core.notebook_changes import is_notebook
 from ...errors import Conflict
+from ...notebook.notebook_path import started_paths
+from ...notebook.runtime import where
 
 if TYPE_CHECKING:
     from ...agent.conversation import Conversation
@@ -37,10 +40,13 @@ class Applied:
         """`on_change` is called with whether something is applied now."""
         self.folder = os.path.realpath(folder)
         self._is_entered = False
+        self._files = files
+        documents = documents or _open_notebooks()
+        self._is_blind = documents is None
         self._changes = AppliedChanges(
             folder,
             files,
-            documents or _open_notebooks(),
+            documents,
             name=name,
             by=by,
             trackers=lambda: [it.undoing for it in _conversations()],
@@ -71,6 +77,12 @@ class Applied:
         if self._is_entered:
             self.act("redo")
             return self
+        if self._is_blind and (path := self._possibly_open()) is not None:
+            raise Conflict(
+                f"the run cannot be applied, and nothing was changed:\n  {path}: it may be open in a page "
+                "with cells that are not saved. Show a session in it (%acp_agent demo) and apply the run "
+                "again: its cells are then changed in the page"
+            )
         try:
             loop.call(self._changes.apply())
         except CannotApply as error:
@@ -89,6 +101,15 @@ class Applied:
         if conflicts := self._changes.conflicts(touched):
             done = "undone" if operation == "undo" else "applied"
             raise Conflict(f"the run cannot be {done}, and nothing was changed:\n{conflicts}")
+
+    def _possibly_open(self) -> str | None:
+        """The notebook of this kernel, if the run changes it and a page may have it open. Where its path is
+        not known, every notebook may be the one."""
+        if not where().kernel or where().headless is True:
+            return None
+        own = {os.path.realpath(it) for it in started_paths()}
+        notebooks = (it.path for it in self._files if is_notebook(it.path) and it.before is not None)
+        return next((it for it in notebooks if not own or os.path.join(self.folder, it) in own), None)
 
     def __repr__(self) -> str:
         return repr(self.changes)

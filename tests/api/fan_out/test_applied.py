@@ -305,3 +305,28 @@ def test_a_branch_needs_a_repository_with_a_commit(tmp_path: Path) -> None:
     runs = acp.fan_out("/edit b.txt 1", cwd=tmp_path).wait(WAIT_S)
     with pytest.raises(acp.UsageError, match="has no commit yet"):
         runs[0].apply(branch="try")
+
+
+def test_the_notebook_of_this_kernel_is_not_changed_behind_its_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from acp_notebook.agent.threads import on_a_thread
+    from acp_notebook.api.fan_out import applied
+    from acp_notebook.notebook.open_documents import OpenDocuments
+    from acp_notebook.notebook.runtime import Runtime
+
+    for name in ("own.ipynb", "other.ipynb"):
+        (tmp_path / name).write_text(notebook("1"))
+    place = Runtime(kernel=True, main_thread=False, headless=False, cell_id=None, can_input=False)
+    monkeypatch.setattr(applied, "where", lambda: place)
+    monkeypatch.setattr(applied, "started_paths", lambda: [str(tmp_path / "own.ipynb")])
+    own, other = (changed(f"{it}.ipynb", notebook("1"), notebook("2")) for it in ("own", "other"))
+    with pytest.raises(acp.Conflict, match=r"own\.ipynb: it may be open in a page .* Show a session in it"):
+        Applied(str(tmp_path), [other, own]).redo()
+    assert (tmp_path / "other.ipynb").read_text() == (tmp_path / "own.ipynb").read_text() == notebook("1")
+    Applied(str(tmp_path), [other]).redo()
+    monkeypatch.setattr(applied, "started_paths", list)
+    with pytest.raises(acp.Conflict, match="it may be open"):
+        Applied(str(tmp_path), [own]).redo()
+    Applied(str(tmp_path), [own], OpenDocuments(lambda message: None, on_a_thread, started=list)).redo()
+    assert json.loads((tmp_path / "own.ipynb").read_text())["cells"][0]["source"] in ("2", ["2"])
