@@ -29,6 +29,7 @@ from ...core.prompt import content_of
 from ...core.records import Json, plain
 from ...errors import Error, UsageError
 from ...notebook.content import contents
+from ..launcher import check_for_runs
 from . import dask
 from .board import Board
 from .dispatcher import Dispatcher, Engine, Plan
@@ -144,10 +145,13 @@ def fan_out(
         contents_of_runs = [_content(it.prompt.parts, folder) for it in runs]
     except ValueError as error:
         raise error if isinstance(error, UsageError) else UsageError(str(error)) from None
-    width = _at_once(at_once, executor)
-    kept = None if record is None else RecordFolder(record)
+    judges = [] if options.score is None or options.score.judge is None else [options.score.judge]
     if not os.path.isdir(folder):
         raise UsageError(f"{folder} is not a folder")
+    for named in dict.fromkeys(it.agent for it in (*(run.agent for run in runs), *judges)):
+        check_for_runs(named, folder)
+    width = _at_once(at_once, executor)
+    kept = None if record is None else RecordFolder(record)
     try:
         base = snapshot(folder, share, [] if kept is None else [str(kept.path)])
     except CopyFailed as error:

@@ -112,10 +112,12 @@ def probe(agents: bytes, folder: bytes) -> bytes:
 def _trouble(spec: AgentSpec) -> str | None:
     """Why the agent cannot be started here; None if it can."""
     from ..connect import connect
+    from ..launcher import check_for_runs
 
     agent = spec.agent if isinstance(spec.agent, str) else list(spec.agent)
     with unattended(), tempfile.TemporaryDirectory(prefix="acp-notebook-") as folder:
         try:
+            check_for_runs(spec.agent, folder)
             session = connect(
                 agent,
                 args=spec.args,

@@ -35,6 +35,7 @@ from ...errors import AgentDied, AgentError, AgentNotFound, AuthenticationRequir
 from ...log import WARNING, logger, suppressed
 from ...notebook.runtime import unattended
 from ..connect import connect
+from ..launcher import check_for_runs
 from ..session import Session
 from ..turn import Turn
 from .scoring import ScoredRun, Scorer, score_run
@@ -317,6 +318,7 @@ class _Work:
         max_tool_calls: float | None = None,
         max_cost: float | None = None,
     ) -> Session:
+        check_for_runs(spec.agent, copy.cwd)
         shared = [real for real, _ in self._task.folder.share if os.path.isdir(real)]
         return connect(
             spec.agent if isinstance(spec.agent, str) else list(spec.agent),

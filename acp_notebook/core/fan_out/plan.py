@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from ..agent_url import is_address, read_url
 from ..records import Json
 from .task import AgentSpec
 
@@ -204,7 +205,7 @@ def agents_of(given: Any) -> tuple[AgentSpec, ...]:
 
 def _agent(given: Any) -> AgentSpec:
     if isinstance(given, str) and given.strip():
-        return AgentSpec(given, given)
+        return AgentSpec(given, read_url(given.strip()).name if is_address(given) else given)
     if isinstance(given, Mapping):
         if "agent" not in given or set(given) - _AGENT_KEYS:
             raise ValueError(f"an agent is {dict(given)!r}; it can have {', '.join(sorted(_AGENT_KEYS))}")

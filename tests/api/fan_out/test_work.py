@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
+from acp_notebook.api.launcher import check_for_runs
 from tests.api.fan_out.repository import make_repository
 
 WAIT_S = 120.0
@@ -126,6 +127,25 @@ def test_a_missing_agent_fails_its_own_runs_only(tmp_path: Path) -> None:
     runs = acp.fan_out("hello", agents=["demo", "/no/such/agent"], cwd=tmp_path).wait(WAIT_S)
     assert [it.state for it in runs] == ["done", "failed"]
     assert runs[1].error_type == "AgentNotFound"
+
+
+def test_a_remote_agent_must_share_the_folders_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = tmp_path / "settings"
+    settings.mkdir(mode=0o700)
+    monkeypatch.setenv("ACP_NOTEBOOK_CONFIG", str(settings))
+    config = settings / "config.toml"
+    config.touch(mode=0o600)
+    url = "ws://127.0.0.1:9/acp?token=SECRET"
+    config.write_text(f"[agents.far]\nurl = '{url}'\n[agents.near]\nurl = '{url}'\nshared = true\n")
+    for agent in (url, "far"):
+        with pytest.raises(acp.UsageError, match="does not have the copies of the folder") as raised:
+            acp.fan_out("hello", agents=["demo", agent], cwd=tmp_path)
+        assert "SECRET" not in str(raised.value)
+        with pytest.raises(acp.UsageError, match="does not have the copies of the folder"):
+            acp.fan_out("hello", cwd=tmp_path, score=acp.judge(agent))
+    check_for_runs("near", str(tmp_path))
 
 
 def test_limits_end_a_run_and_say_so(tmp_path: Path) -> None:

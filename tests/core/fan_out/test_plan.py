@@ -100,6 +100,14 @@ def test_agents_and_their_labels() -> None:
         planned(prompts_of("a"), agents_of("demo"), 0)
 
 
+def test_the_query_of_an_address_may_hold_a_secret() -> None:
+    [spec] = agents_of("wss://build.example.com/acp?token=SECRET")
+    assert spec.label == "build.example.com"
+    with pytest.raises(ValueError, match="user or a password") as raised:
+        agents_of("wss://me:SECRET@build.example.com/acp")
+    assert "SECRET" not in str(raised.value)
+
+
 def test_the_key_of_a_run_depends_on_prompt_fields_agent_attempt_and_what_all_have_in_common() -> None:
     table = {"prompt": ["a", "a", "b"], "want": [1, 2, 1]}
     runs = planned(prompts_of(table), agents_of(["x", "y"]), 2)
