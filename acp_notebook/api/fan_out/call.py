@@ -7,6 +7,7 @@ import os
 import platform
 import secrets
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -20,7 +21,15 @@ from ...agent.copies.copy import CopyFailed, Snapshot
 from ...agent.copies.make import snapshot
 from ...core.fan_out.budget import Totals
 from ...core.fan_out.in_copy import IN_COPY, RunPermissions, checked_permissions
-from ...core.fan_out.plan import PlannedRun, Prompt, agents_of, key_of, planned, prompts_of
+from ...core.fan_out.plan import (
+    PlannedRun,
+    Prompt,
+    agents_of,
+    key_of,
+    planned,
+    prompts_of,
+    unfilled_of,
+)
 from ...core.fan_out.task import Result, ScoreSpec, Task
 from ...core.limits import Limits
 from ...core.prompt import content_of
@@ -134,14 +143,16 @@ def fan_out(
         options = _Options(
             checked_permissions(permissions),
             setup,
-            setup_seconds or timeouts.get().run_setup,
-            _score(score, score_seconds or timeouts.get().run_score),
+            _seconds("setup_seconds", setup_seconds, timeouts.get().run_setup),
+            _score(score, _seconds("score_seconds", score_seconds, timeouts.get().run_score)),
             limits,
-            None if env is None else tuple(env),
+            _names(env),
         )
         contents_of_runs = [_content(it.prompt.parts, folder) for it in runs]
     except ValueError as error:
         raise error if isinstance(error, UsageError) else UsageError(str(error)) from None
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        raise UsageError(f"executor is {executor!r}; it can be a concurrent.futures.Executor, or None")
     width = _at_once(at_once, executor)
     kept = None if record is None else RecordFolder(record)
     if not os.path.isdir(folder):
@@ -152,7 +163,8 @@ def fan_out(
         raise Error(str(error)) from None
     board = Board(runs, width, platform.node())
     board.give_notice(RIGHTS)
-    for note in base.notes:
+    unfilled = unfilled_of([it.prompt for it in runs])
+    for note in (*base.notes, *([unfilled] if unfilled else [])):
         board.give_notice(note)
     id = secrets.token_hex(6)
     tasks = [
@@ -161,7 +173,7 @@ def fan_out(
     ]
     function = score if callable(score) and not isinstance(score, Judge) else None
     engine = _engine(executor, board, base, function, tasks, id)
-    keys = [key_of(run, content) for run, content in zip(runs, contents_of_runs, strict=True)]
+    keys = _keys(runs, contents_of_runs)
     found = Runs(board, base.top)
     plan = Plan(
         width,
@@ -199,6 +211,31 @@ def _score(score: GivenScore, seconds: float) -> ScoreSpec | None:
         case _ if callable(score):
             return ScoreSpec("function", seconds=seconds)
     raise ValueError(f"score is {score!r}; it can be a command, a function of the run, or acp.judge(…)")
+
+
+def _seconds(name: str, given: float | None, default: float) -> float:
+    if given is None:
+        return default
+    if isinstance(given, bool) or not isinstance(given, int | float) or not given > 0:
+        raise ValueError(f"{name} is {given!r}; it can be a number above 0, or None")
+    return given
+
+
+def _names(env: Iterable[str] | None) -> tuple[str, ...] | None:
+    if isinstance(env, str | Mapping):
+        raise ValueError("env is a list of the names of variables: their values are those of the worker")
+    return None if env is None else tuple(env)
+
+
+def _keys(runs: Sequence[PlannedRun], contents: Sequence[tuple[Json, ...]]) -> list[str]:
+    """The names of the runs in a folder of results. Of runs that are equal, each has its own."""
+    found: Counter[str] = Counter()
+    keys: list[str] = []
+    for run, content in zip(runs, contents, strict=True):
+        key = key_of(run, content)
+        found[key] += 1
+        keys.append(key if found[key] == 1 else f"{key}-{found[key]}")
+    return keys
 
 
 def _at_once(given: int | None, executor: Executor | None) -> int:
