@@ -133,6 +133,19 @@ def display_runs(runs: ShownRuns) -> None:
         emit(to_bundle(runs.rows()))
 
 
+_newest: dict[str, str | None] = {}
+"""The newest request that displayed a table, by the id of its cell."""
+
+
+def _is_first_of(cell: str | None) -> bool:
+    """Whether the cell displays its first table in this run. Call this once for each table."""
+    if cell is None:
+        return False
+    request = current_request()
+    before, _newest[cell] = _newest.get(cell), request
+    return before is None or before != request
+
+
 class RunsOutput:
     """Connects the table of one cell with its runs."""
 
@@ -142,6 +155,8 @@ class RunsOutput:
         self._runs = runs
         self._widget = RunsWidget(NOTE, self._receive)
         self._output = CellOutput.display(view_bundle(self._widget, NOTE))
+        self._is_first = _is_first_of(self._output.cell)
+        """The first table of its cell is found by the cell's id; the file needs no random ids for it."""
         self._open: dict[str, frozenset[int]] = {}
         """The open rows of each page."""
         self._shown: dict[int, msg.RunDetails] = {}
@@ -320,7 +335,8 @@ class RunsOutput:
     def _send_static(self) -> None:
         if self._bundle is not None and self._page_came:
             cell = self._output.cell
-            places = [[self._widget.model_id, cell]] if cell and self._output.is_current else []
+            is_known = cell is not None and self._is_first and self._output.is_current
+            places = [[self._widget.model_id, cell]] if is_known else []
             self._widget.send(to_wire(msg.TableStatic(self._bundle, places)))
 
     async def _end(self) -> None:

@@ -12,7 +12,7 @@
 // A reloaded page finds the widget of an output by its cell: the kernel says which widget each cell shows. So
 // the file needs no random ids; where the cell is not known, a note in the output's metadata names the widget.
 
-import { TRANSCRIPT, turnOf } from "./static";
+import { RUNS, TRANSCRIPT, turnOf } from "./static";
 import type { Bundle, Fields, Host, Json, Place } from "./types";
 
 export const WIDGET_VIEW = "application/vnd.jupyter.widget-view+json";
@@ -300,7 +300,7 @@ function shownBy(
   if (typeof model !== "string") {
     for (const [session, provider] of cell ? providers : []) {
       const here = provider.places().filter((it) => it.cell === cell?.["id"]);
-      const found = noted(output, session) ?? placed(present, here);
+      const found = noted(output, session) ?? placed(output, present, here);
       if (found)
         return { output, present, session, provider, model: found.model, turn: found.turn };
     }
@@ -315,11 +315,15 @@ function staticOutput(shown: Shown, cell: Fields, elsewhere: ReadonlySet<string>
   const { output, present, model, session, turn, provider } = shown;
   const { [NOTE]: note, ...metadata } = isFields(output["metadata"]) ? output["metadata"] : {};
   // Besides ours, there is only the widget's own text.
-  const ours = isFields(note) || TRANSCRIPT in present;
+  const ours = isFields(note) || isOurs(present);
   const data = nonEmpty(() => provider.provide(turn, ours ? present : {}, elsewhere));
   const known = provider.places().some((it) => it.model === model && it.cell === cell["id"]);
-  const named = known && TRANSCRIPT in data ? {} : { [NOTE]: { model_id: model, session, turn } };
+  const named = known && isOurs(data) ? {} : { [NOTE]: { model_id: model, session, turn } };
   return { ...output, data, metadata: { ...metadata, ...named } };
+}
+
+function isOurs(data: object): boolean {
+  return TRANSCRIPT in data || RUNS in data;
 }
 
 /** Saving must not fail because of us, and an output must not be empty. */
@@ -377,7 +381,7 @@ function liveOutput(
   here: readonly Place[],
 ): Json | null {
   if (!isFields(output) || !isFields(output["data"]) || WIDGET_VIEW in output["data"]) return null;
-  const shown = noted(output, session) ?? placed(output["data"], here);
+  const shown = noted(output, session) ?? placed(output, output["data"], here);
   if (!shown || !manager.has_model?.(shown.model)) return null;
   registerWidget(shown.model, session, shown.turn);
   const view = { version_major: 2, version_minor: 0, model_id: shown.model };
@@ -392,10 +396,11 @@ function noted(output: Fields, session: string): Omit<Place, "cell"> | null {
   return typeof model === "string" ? { model, turn: typeof turn === "string" ? turn : null } : null;
 }
 
-/** The widget that the kernel displayed for it in this cell. */
-function placed(data: Fields, here: readonly Place[]): Place | null {
-  if (here.length === 0) return null;
-  const turn = turnOf(data[TRANSCRIPT]);
+/** The widget that the kernel displayed for it in this cell; not if its note names another one. */
+function placed(output: Fields, data: Fields, here: readonly Place[]): Place | null {
+  if (here.length === 0 || isFields((output["metadata"] as Fields | undefined)?.[NOTE]))
+    return null;
+  const turn = RUNS in data ? RUNS : turnOf(data[TRANSCRIPT]);
   return here.find((it) => it.turn === turn) ?? null;
 }
 

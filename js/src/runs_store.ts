@@ -1,6 +1,7 @@
 // The table of a fan-out as this page has it: rows and progress from the kernel, and what is open. Knows no widget.
 
 import type { Schedule } from "./frame_schedule";
+import { RUNS } from "./static";
 import type {
   Bundle,
   FromRuns,
@@ -103,7 +104,7 @@ export class RunsStore {
       }
       case "table_static":
         this.#bundle = message.bundle;
-        this.#places = message.places.map(([model, cell]) => ({ model, cell, turn: null }));
+        this.#places = message.places.map(([model, cell]) => ({ model, cell, turn: RUNS }));
         this.#change({});
         return true;
     }

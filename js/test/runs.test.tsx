@@ -4,6 +4,7 @@
 import { h, render } from "preact";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { RunsStore } from "../src/runs_store";
+import { RUNS } from "../src/static";
 import type { FileChange, FromRuns, OperationIntent, Progress, TableRow } from "../src/types";
 import { PAGE_ROWS, RunsView } from "../src/view/runs";
 import { columnsOf, sorted } from "../src/view/runs_columns";
@@ -263,7 +264,7 @@ describe("messages", () => {
     expect(it.store.isOver).toBe(true);
     await it.receive({ t: "table_static", bundle: { "text/plain": "x" }, places: [["m", "c"]] });
     expect(it.store.bundle).toEqual({ "text/plain": "x" });
-    expect(it.store.places).toEqual([{ model: "m", cell: "c", turn: null }]);
+    expect(it.store.places).toEqual([{ model: "m", cell: "c", turn: RUNS }]);
   });
 });
 

@@ -22,7 +22,16 @@ from ...agent.copies.copy import CopyFailed, Snapshot
 from ...agent.copies.make import snapshot
 from ...core.fan_out.budget import Totals
 from ...core.fan_out.in_copy import IN_COPY, RunPermissions, checked_permissions
-from ...core.fan_out.plan import PlannedRun, Prompt, agents_of, identity_of, keys_of, planned, prompts_of
+from ...core.fan_out.plan import (
+    PlannedRun,
+    Prompt,
+    agents_of,
+    identity_of,
+    keys_of,
+    planned,
+    prompts_of,
+    unfilled_of,
+)
 from ...core.fan_out.task import Result, ScoreSpec, Task
 from ...core.limits import Limits
 from ...core.prompt import content_of
@@ -137,14 +146,16 @@ def fan_out(
         options = _Options(
             checked_permissions(permissions),
             setup,
-            setup_seconds or timeouts.get().run_setup,
-            _score(score, score_seconds or timeouts.get().run_score),
+            _seconds("setup_seconds", setup_seconds, timeouts.get().run_setup),
+            _score(score, _seconds("score_seconds", score_seconds, timeouts.get().run_score)),
             limits,
-            None if env is None else tuple(env),
+            _names(env),
         )
         contents_of_runs = [_content(it.prompt.parts, folder) for it in runs]
     except ValueError as error:
         raise error if isinstance(error, UsageError) else UsageError(str(error)) from None
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        raise UsageError(f"executor is {executor!r}; it can be a concurrent.futures.Executor, or None")
     judges = [] if options.score is None or options.score.judge is None else [options.score.judge]
     if not os.path.isdir(folder):
         raise UsageError(f"{folder} is not a folder")
@@ -158,7 +169,8 @@ def fan_out(
         raise Error(str(error)) from None
     board = Board(runs, width, platform.node())
     board.give_notice(RIGHTS)
-    for note in base.notes:
+    unfilled = unfilled_of([it.prompt for it in runs])
+    for note in (*base.notes, *([unfilled] if unfilled else [])):
         board.give_notice(note)
     id = secrets.token_hex(6)
     tasks = [
@@ -205,6 +217,20 @@ def _score(score: GivenScore, seconds: float) -> ScoreSpec | None:
         case _ if callable(score):
             return ScoreSpec("function", seconds=seconds)
     raise ValueError(f"score is {score!r}; it can be a command, a function of the run, or acp.judge(…)")
+
+
+def _seconds(name: str, given: float | None, default: float) -> float:
+    if given is None:
+        return default
+    if isinstance(given, bool) or not isinstance(given, int | float) or not given > 0:
+        raise ValueError(f"{name} is {given!r}; it can be a number above 0, or None")
+    return given
+
+
+def _names(env: Iterable[str] | None) -> tuple[str, ...] | None:
+    if isinstance(env, str | Mapping):
+        raise ValueError("env is a list of the names of variables: their values are those of the worker")
+    return None if env is None else tuple(env)
 
 
 def _at_once(given: int | None, executor: Executor | None) -> int:

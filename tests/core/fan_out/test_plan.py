@@ -9,7 +9,7 @@ import pandas as pd  # type: ignore[import-untyped]
 import polars as pl
 import pytest
 
-from acp_notebook.core.fan_out.plan import agents_of, identity_of, keys_of, planned, prompts_of
+from acp_notebook.core.fan_out.plan import agents_of, identity_of, keys_of, planned, prompts_of, unfilled_of
 
 
 def texts(*given: object, **options: object) -> list[object]:
@@ -133,3 +133,32 @@ def test_a_function_is_the_same_if_its_code_and_its_values_are() -> None:
     assert identity_of(len) != identity_of(max)
     own, other = [], {}  # values without a stable text
     assert identity_of(lambda: own) != identity_of(lambda: other)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, pd.NaT], ids=["None", "nan", "NA", "NaT"])
+def test_a_missing_value_is_no_text(missing: object) -> None:
+    """Not "Fix nan", which an agent would take for a name."""
+    table = pd.DataFrame({"prompt": ["Fix {file}"] * 2, "file": ["a.py", missing], "more": [missing, 1]})
+    with pytest.raises(ValueError, match=r"row 1 has no value for \{file\}"):
+        prompts_of(table)
+    with pytest.raises(ValueError, match=r"row 1 has no value for \{file\}"):
+        prompts_of("Fix {file}", table)
+    [prompt] = prompts_of(table[:1])
+    assert prompt.fields == {"file": "a.py", "more": None}
+    with pytest.raises(ValueError, match="a prompt is empty"):
+        prompts_of(pd.DataFrame({"prompt": ["Fix it", missing]}))
+    with pytest.raises(ValueError, match="a prompt is empty"):
+        prompts_of(["Fix it", missing])
+
+
+def test_columns_of_the_same_name_are_refused() -> None:
+    table = pd.DataFrame([["Fix {x}", 1, 2]], columns=["prompt", "x", "x"])
+    with pytest.raises(ValueError, match="several columns of the same name: x"):
+        prompts_of(table)
+
+
+def test_words_in_braces_that_are_no_field_are_told() -> None:
+    assert unfilled_of(prompts_of("return {x}")) is None, "code, and no fields"
+    told = unfilled_of(prompts_of("Fix {path} {pth}", ["a.py"]))
+    assert told is not None and told.startswith("the prompts have {pth}, which is no field")
+    assert "{path}" in told
