@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,7 @@ def score_run(spec: ScoreSpec, run: ScoredRun, function: Scorer | None, ask: Ask
             return _by_command(spec, run, stop)
         if spec.kind == "judge":
             return _by_judge(spec, run, ask)
-        return _by_function(spec, run, function)
+        return _by_function(spec, run, function, stop)
     except (Error, ValueError, OSError) as error:
         return Scored(error=f"no score: {error}")
 
@@ -83,7 +83,7 @@ def _by_judge(spec: ScoreSpec, run: ScoredRun, ask: Ask) -> Scored:
     return Scored(score, reason or None, cost=cost)
 
 
-def _by_function(spec: ScoreSpec, run: ScoredRun, function: Scorer | None) -> Scored:
+def _by_function(spec: ScoreSpec, run: ScoredRun, function: Scorer | None, stop: Stop) -> Scored:
     """On a thread of its own: one that does not return is left behind."""
     if function is None:
         return Scored(error="no score: the function did not arrive at the worker")
@@ -96,8 +96,11 @@ def _by_function(spec: ScoreSpec, run: ScoredRun, function: Scorer | None) -> Sc
             done.set_exception(error)
 
     threading.Thread(target=call, name="acp-score", daemon=True).start()
-    if not wait([done], spec.seconds).done:
-        return Scored(error=_too_long(spec))
+    stopped: Future[Any] = Future()
+    with stop.calling(lambda: stopped.set_result(None)):
+        wait([done, stopped], spec.seconds, return_when=FIRST_COMPLETED)
+    if not done.done():
+        return Scored(error="no score: cancelled" if stop.is_set else _too_long(spec))
     if (error := done.exception()) is not None:
         return Scored(error=f"no score: the function raised {type(error).__name__}: {error}")
     return Scored(*returned_score(done.result()))

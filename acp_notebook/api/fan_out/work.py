@@ -183,6 +183,8 @@ class _Work:
                 self._watch.state("scoring")
                 with self._found.timed("score"):
                     self._score(self._task.score, copy)
+                if self._found.fields["score"] is None:
+                    self._check()  # cancelled in its score: it is not done, and not recorded as done
             return state
         finally:
             with self._found.timed("remove"):

@@ -15,6 +15,7 @@ import pytest
 
 import acp_notebook as acp
 from acp_notebook.api.launcher import check_for_runs
+from tests.agent.process_helpers import wait_until
 from tests.api.fan_out.repository import make_repository
 
 WAIT_S = 120.0
@@ -181,6 +182,22 @@ def test_a_score_is_bounded_in_time(tmp_path: Path) -> None:
     run = one("hello", tmp_path, score=lambda run: hanging.wait(WAIT_S), score_seconds=0.1)
     hanging.set()
     assert run.score is None and run.score_text == "no score: it took longer than 0.1 s"
+
+
+@pytest.mark.parametrize("kind", ["command", "function"])
+def test_a_run_that_is_cancelled_in_its_score_is_not_done(kind: str, tmp_path: Path) -> None:
+    folder, hanging = tmp_path / "project", threading.Event()
+    folder.mkdir()
+    score = "sleep 600" if kind == "command" else lambda run: hanging.wait(WAIT_S)
+    runs = acp.fan_out("hello", cwd=folder, score=score, record=tmp_path / "runs")
+    wait_until(lambda: runs[0].state == "scoring", "it is being scored")
+    runs.cancel()
+    runs.wait(WAIT_S / 2)
+    hanging.set()
+    assert (runs[0].state, runs[0].score, runs[0].text != "") == ("cancelled", None, True)
+    again = acp.fan_out("hello", cwd=folder, score=score, record=tmp_path / "runs")
+    again.cancel()
+    assert again.wait(WAIT_S)[0].state == "cancelled", "it was not recorded as done"
 
 
 def test_a_judge_scores_in_the_copy_and_may_not_write(tmp_path: Path) -> None:
