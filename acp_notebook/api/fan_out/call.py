@@ -37,6 +37,7 @@ from ...core.limits import Limits
 from ...core.prompt import content_of
 from ...core.records import Json, plain
 from ...errors import Error, UsageError
+from ...log import logger, suppressed
 from ...notebook.content import contents
 from ..launcher import check_for_runs
 from . import dask
@@ -49,6 +50,8 @@ from .remote import RemoteEngine
 from .run import Run
 from .runs import Runs
 from .scoring import Scorer
+
+_log = logger(__name__)
 
 AT_ONCE = 4
 """Agents of one kernel at a time: an agent in Node takes 150 to 400 MB, and providers limit the rate."""
@@ -308,7 +311,8 @@ def _stop_all() -> None:
     for board in boards:
         board.cancel()
     for board in boards:
-        board.over.exception(timeouts.get().run_stop)
+        with suppressed(_log, TimeoutError):
+            board.over.exception(timeouts.get().run_stop)
 
 
 def _task(id: str, run: PlannedRun, content: tuple[Json, ...], base: Snapshot, options: _Options) -> Task:

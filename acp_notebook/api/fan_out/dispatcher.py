@@ -21,7 +21,7 @@ from ...core.fan_out.budget import NO_TOTALS, Backoff, Totals
 from ...core.fan_out.choose import duration
 from ...core.fan_out.rows import FINAL
 from ...core.fan_out.task import Result, Task
-from ...log import logger
+from ...log import WARNING, logger, suppressed
 from .board import Board
 from .stop import Stop
 
@@ -78,25 +78,42 @@ class Dispatcher:
         self._starts: Counter[int] = Counter()
         self._retried: Counter[tuple[int, str]] = Counter()
         self._tool_calls = 0
+        self._time_is_up = False
         self._begun = time.monotonic()
 
     async def run(self) -> None:
         """Start runs until all have ended."""
+        loop = asyncio.get_running_loop()
+        for index in tuple(self._waiting):
+            told = partial(loop.call_soon_threadsafe, self._cancelled, index)
+            self._board.entries[index].stop.notify(told)
         try:
-            await on_a_thread(self._engine.prepare)
+            await self._prepare()
             await self._run_all()
         except Exception as error:  # of the engine: no run can be started
             _log.debug("the engine failed", exc_info=True)
             self._fail_all(error)
         finally:
-            await on_a_thread(self._engine.close)
-            self._board.close()
+            try:
+                with suppressed(_log, Exception, level=WARNING):  # whoever waits must not wait forever
+                    await on_a_thread(self._engine.close)
+            finally:
+                self._board.close()
+
+    async def _prepare(self) -> None:
+        """Prepare the engine, but not longer than a run waits for it: workers may take long to answer."""
+        prepared = asyncio.ensure_future(on_a_thread(self._engine.prepare))
+        while not prepared.done() and any(self._board.entries[it].state not in FINAL for it in self._waiting):
+            self._news.clear()
+            news = asyncio.ensure_future(self._news.wait())
+            await asyncio.wait([prepared, news], return_when=asyncio.FIRST_COMPLETED)
+            news.cancel()
+        if prepared.done():
+            prepared.result()
+        else:
+            prepared.add_done_callback(lambda it: it.exception())  # nobody needs it any more
 
     async def _run_all(self) -> None:
-        loop = asyncio.get_running_loop()
-        for index in tuple(self._waiting):
-            told = partial(loop.call_soon_threadsafe, self._cancelled, index)
-            self._board.entries[index].stop.notify(told)
         while self._waiting or self._running:
             self._news.clear()
             self._check_totals()
@@ -114,7 +131,7 @@ class Dispatcher:
         """The seconds until something happens by itself: a rate limit is over, or the time is up."""
         is_free = self._waiting and len(self._running) < self._plan.at_once
         waits = [self._backoff.soonest(time.monotonic())] if is_free else []
-        if self._plan.totals.seconds is not None:
+        if self._plan.totals.seconds is not None and not self._time_is_up:
             waits.append(max(0.0, self._plan.totals.seconds - (time.monotonic() - self._begun)))
         return min(waits, default=None)
 
@@ -138,6 +155,7 @@ class Dispatcher:
         if why is not None:
             self._skip_rest(why)
             if self._plan.totals.seconds is not None and seconds >= self._plan.totals.seconds:
+                self._time_is_up = True
                 self._stop_running()
 
     def _skip_rest(self, why: str) -> None:

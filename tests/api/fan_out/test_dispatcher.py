@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
+
+import pytest
 
 from acp_notebook.agent import loop
 from acp_notebook.api.fan_out.board import Board
 from acp_notebook.api.fan_out.dispatcher import Dispatcher, Plan
 from acp_notebook.api.fan_out.stop import Stop
+from acp_notebook.core.fan_out.budget import Totals
 from acp_notebook.core.fan_out.plan import agents_of, planned, prompts_of
 from acp_notebook.core.fan_out.task import FolderSpec, Result, Task
 
@@ -63,3 +68,53 @@ def test_a_result_that_cannot_be_recorded_is_not_lost() -> None:
     board.over.result(WAIT_S)
     assert board.entries[0].state == "done"
     assert board.progress().notices == ("the result of run 0 was not recorded: no",)
+
+
+def test_an_engine_that_cannot_be_closed_is_no_hang() -> None:
+    def fail() -> None:
+        raise OSError("the disk is gone")
+
+    engine = FakeEngine(ends())
+    engine.close = fail
+    board = start(engine)
+    board.over.result(WAIT_S)
+    assert board.entries[0].state == "done"
+
+
+def test_a_cancel_is_heard_while_the_engine_is_prepared() -> None:
+    asked, go = threading.Event(), threading.Event()
+
+    def prepare() -> None:
+        asked.set()
+        assert go.wait(WAIT_S)
+
+    engine = FakeEngine()
+    engine.prepare = prepare
+    board = start(engine, 2)
+    assert asked.wait(WAIT_S)
+    board.cancel()
+    board.over.result(WAIT_S)
+    go.set()
+    assert [it.state for it in board.entries] == ["cancelled", "cancelled"]
+
+
+def test_a_run_that_does_not_stop_when_the_time_is_up_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not by looking again and again."""
+    looks: list[float] = []
+    reached = Totals.reached
+    monkeypatch.setattr(Totals, "reached", lambda self, *now: looks.append(now[2]) or reached(self, *now))
+    begun: Future[Future[Result]] = Future()
+    stopped = threading.Event()
+
+    def hold(done: Future[Result], stop: Stop) -> None:
+        stop.notify(stopped.set)
+        begun.set_result(done)
+
+    board = start(FakeEngine(hold), totals=Totals(seconds=0.05))
+    done = begun.result(WAIT_S)
+    assert stopped.wait(WAIT_S)
+    for _ in range(5):  # let the loop thread come to whatever it wants to do
+        loop.call(asyncio.sleep(0.01))
+    done.set_result(Result(id="x", state="cancelled"))
+    board.over.result(WAIT_S)
+    assert board.entries[0].state == "cancelled" and len(looks) < 10
