@@ -16,7 +16,7 @@ import pytest
 import acp_notebook as acp
 from acp_notebook.api.launcher import check_for_runs
 from tests.agent.process_helpers import wait_until
-from tests.api.fan_out.repository import make_repository
+from tests.api.fan_out.repository import git, make_repository
 
 WAIT_S = 120.0
 AGENTS = Path(__file__).parents[2] / "agents"
@@ -243,6 +243,16 @@ def test_files_whose_names_are_not_utf_8(tmp_path: Path) -> None:
             assert [os.fsencode(it.path) for it in run.files] == [b"caf\xe9.txt"]
     run.apply()
     assert (folder / os.fsdecode(b"caf\xe9.txt")).read_text() == "x"
+
+
+def test_a_folder_of_the_users_is_not_hidden_from_git(tmp_path: Path) -> None:
+    folder = make_repository(tmp_path / "project")
+    for record in (folder, folder / "runs"):
+        acp.fan_out("hello", cwd=folder, record=record).wait(WAIT_S)
+    assert (folder / ".gitignore").read_text() == "data/\n"
+    (folder / "mine.txt").touch()
+    status = git("status", "--porcelain", "--untracked-files=all", cwd=folder)
+    assert "?? mine.txt" in status and "runs/" not in status
 
 
 def test_results_are_kept_and_read_again(tmp_path: Path) -> None:
