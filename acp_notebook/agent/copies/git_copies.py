@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import shutil
 from functools import cached_property
@@ -36,6 +37,13 @@ CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n[gc]\n\tauto = 
 """No automatic gc: it would remove what only a run refers to."""
 
 
+def _escaped(place: str) -> str:
+    """The path as a rule for git that means just this path."""
+    text = re.sub(r"[\\*?\[]", r"\\\g<0>", place)
+    bare = text.rstrip(" ")
+    return bare + "\\ " * (len(text) - len(bare))
+
+
 def in_repository(folder: str) -> bool:
     return program() is not None and top_of(os.path.realpath(folder)) is not None
 
@@ -56,7 +64,7 @@ class GitSnapshot:
             git_dir = self._folder / REPOSITORY
             own = self._backend.git_dir
             exclude = (own / "info" / "exclude").read_text(errors="surrogateescape")
-            exclude += "".join(f"/{place}\n" for _, place in shared)
+            exclude += "".join(f"/{_escaped(place)}\n" for _, place in shared)
             self._git = Git(git_dir, self.top, self._folder / "no-index")
             head, objects = self._users_history()
             make_repository(git_dir, exclude, [str(own / "objects"), *objects])
