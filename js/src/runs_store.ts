@@ -75,7 +75,8 @@ export class RunsStore {
       case "table": {
         this.#have = message.seq;
         const { rows, progress } = message;
-        this.#change({ rows, progress, since: this.#since(rows), link: "live" });
+        // The answer to a click may be among the messages that were lost.
+        this.#change({ rows, progress, since: this.#since(rows), link: "live", applying: new Map() });
         return true;
       }
       case "rows": {
