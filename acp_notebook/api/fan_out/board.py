@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...agent import loop
 from ...core.changes import FileChange
-from ...core.document_protocol import OpenNotebooks
 from ...core.fan_out.changed import all_shown
 from ...core.fan_out.plan import PlannedRun
 from ...core.fan_out.rows import ACTIVE, FINAL, STATES, Progress, Row, RunState, estimate
@@ -63,8 +62,6 @@ class Board:
         self.entries = [Entry(it) for it in runs]
         self.over: Future[None] = Future()
         """Done when every run has its final state, and nothing is left of them."""
-        self.documents: OpenNotebooks | None = None
-        """The notebooks that the page of the table has open, if it is shown in one."""
         self.stopped: str | None = None
         self.at_once = at_once
         self.host = host

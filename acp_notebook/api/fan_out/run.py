@@ -228,8 +228,7 @@ class Run:
         applied = Applied(
             self._base,
             self.files,
-            board.documents,
-            lambda applied: board.set_applied(index, applied),
+            on_change=lambda applied: board.set_applied(index, applied),
             name=f"run {index}",
             by=self._by,
         )
