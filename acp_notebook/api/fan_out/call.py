@@ -57,8 +57,8 @@ AT_ONCE = 4
 """Agents of one kernel at a time: an agent in Node takes 150 to 400 MB, and providers limit the rate."""
 
 RIGHTS = (
-    "Each run works in its own copy of the folder. What agents do with their own tools, and the commands and "
-    "functions of setup= and score=, run with your rights: a copy does not keep them from other files"
+    "Each run works in its own copy of the folder. What agents do with commands and with their own tools, "
+    "and setup= and score=, run with your rights: a copy does not keep them from other files"
 )
 
 GivenAgents = str | Mapping[str, Any] | Iterable[str | Sequence[str] | Mapping[str, Any]]
@@ -123,8 +123,8 @@ def fan_out(
 
     `permissions` "allow-in-copy" allows what an agent asks for inside its copy, and rejects everything else;
     "allow", "reject" and a mapping from tool kinds to these are possible. Nobody is asked. What agents do
-    with their own tools, and `setup` and `score`, run with your rights. `env` names the variables that agents
-    get; by default, they get those of `connect`.
+    with commands and their own tools, `setup` and `score` run with your rights. `env` names the variables
+    that agents get; by default, they get those of `connect`.
 
     `score` is a shell command ("pytest -q": the share of tests that passed, or 1 and 0 by the exit code), a
     function of the run (`folder`, `patch`, `text`, `transcript`, `files`, `prompt`, `fields`) that returns a
