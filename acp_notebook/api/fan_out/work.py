@@ -174,7 +174,7 @@ class _Work:
         try:
             if self._task.setup is not None:
                 with self._found.timed("setup"):
-                    self._set_up(self._task.setup, copy.cwd)
+                    self._set_up(self._task.setup, copy)
             try:
                 state = self._prompt(copy)
             finally:  # also of a run that failed: what it did until then may be of use
@@ -202,10 +202,10 @@ class _Work:
         except CopyFailed as error:
             raise Failed(error, "unsent") from None
 
-    def _set_up(self, line: str, cwd: str) -> None:
+    def _set_up(self, line: str, copy: Copy) -> None:
         self._check()
         try:
-            command = ShellCommand(line, cwd)
+            command = ShellCommand(line, copy.cwd)
         except OSError as error:
             raise Failed(error) from None
         with self._stop.calling(command.stop):
@@ -216,6 +216,10 @@ class _Work:
         if outcome.code != 0:
             said = outcome.output.strip()[-SETUP_CHARS:]
             raise Failed(Error(f"setup failed with exit code {outcome.code}: {said}"))
+        try:
+            copy.mark()
+        except CopyFailed as error:
+            raise Failed(error) from None
 
     def _compare(self, copy: Copy) -> None:
         if "turn" not in self._found.times:

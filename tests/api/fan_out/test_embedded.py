@@ -241,6 +241,9 @@ class HeldCopy:
     def __init__(self) -> None:
         self.begun, self.go, self.removed = threading.Event(), threading.Event(), threading.Event()
 
+    def mark(self) -> None:
+        raise NotImplementedError
+
     def changes(self) -> Any:
         raise NotImplementedError
 

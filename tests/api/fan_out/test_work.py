@@ -124,6 +124,21 @@ def test_setup_runs_first_and_its_failure_sends_no_prompt(tmp_path: Path) -> Non
     assert slow.error == "setup took longer than 0.1 s"
 
 
+@pytest.mark.parametrize("kind", ["git", "plain"])
+def test_what_setup_changed_is_not_the_runs(kind: str, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    if kind == "git":
+        make_repository(folder)
+    else:
+        folder.mkdir()
+        (folder / "a.py").write_text("a")
+    run = one(
+        "/run echo more >> made.txt; touch own.txt", folder, setup="echo made > made.txt; echo b > a.py"
+    )
+    found = {it.path: (it.before and it.before.data, it.after and it.after.data) for it in run.files}
+    assert found == {"made.txt": (b"made\n", b"made\nmore\n"), "own.txt": (None, b"")}
+
+
 def test_a_missing_agent_fails_its_own_runs_only(tmp_path: Path) -> None:
     runs = acp.fan_out("hello", agents=["demo", "/no/such/agent"], cwd=tmp_path).wait(WAIT_S)
     assert [it.state for it in runs] == ["done", "failed"]
