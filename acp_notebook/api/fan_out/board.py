@@ -140,10 +140,13 @@ class Board:
 
     def charge(self, result: Result) -> None:
         """Add what it cost to the costs of all runs."""
+        costs = dict(result.more_costs)
         if result.cost is not None:
-            with self._lock:
-                currency = result.currency or ""
-                self._costs[currency] = self._costs.get(currency, 0.0) + result.cost
+            currency = result.currency or ""
+            costs[currency] = costs.get(currency, 0.0) + result.cost
+        with self._lock:
+            for currency, amount in costs.items():
+                self._costs[currency] = self._costs.get(currency, 0.0) + amount
 
     def enter_recorded(self, index: int, result: Result) -> None:
         """Enter the result of an earlier call. It costs nothing now."""

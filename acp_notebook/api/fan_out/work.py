@@ -250,26 +250,29 @@ class _Work:
         ask = partial(self._ask_judge, copy)
         scored = score_run(spec, run, self._function, ask, self._stop)
         fields |= {"score": scored.score, "score_text": scored.text, "score_error": scored.error}
-        if scored.cost is not None and fields["currency"] in (None, scored.cost.currency):
-            fields |= {
-                "cost": (fields["cost"] or 0.0) + scored.cost.amount,
-                "currency": scored.cost.currency,
-            }
 
-    def _ask_judge(
-        self, copy: Copy, agent: AgentSpec, prompt: str, seconds: float
-    ) -> tuple[str, Cost | None]:
+    def _charge(self, cost: Cost) -> None:
+        """Add what a judge cost."""
+        fields = self._found.fields
+        if fields["currency"] in (None, cost.currency):
+            fields |= {"cost": (fields["cost"] or 0.0) + cost.amount, "currency": cost.currency}
+        else:
+            fields["more_costs"] = {cost.currency: cost.amount}
+
+    def _ask_judge(self, copy: Copy, agent: AgentSpec, prompt: str, seconds: float) -> str:
         session = self._open(agent, copy, JUDGES_PERMISSIONS, max_seconds=seconds)
         try:
             turn = session.start(prompt)
             turn._shown_by = "fan_out"
             with self._stop.calling(turn.cancel):
                 error = turn._run.done.result()
+            if turn.cost is not None:  # also of one that failed
+                self._charge(turn.cost)
             if error is not None:
                 raise error
             if turn.limit is not None:
                 raise Error(f"it was stopped by a limit: {turn.limit}")
-            return turn.text, turn.cost
+            return turn.text
         finally:
             session.agent.close()
 

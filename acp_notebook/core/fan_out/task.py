@@ -131,6 +131,8 @@ class Result(Struct, frozen=True, kw_only=True, omit_defaults=True):
     usage: TokenUsage | None = None
     cost: float | None = None
     currency: str | None = None
+    more_costs: Mapping[str, float] = {}
+    """What a judge cost in other currencies, by currency."""
     tool_calls: int = 0
     files: tuple[ChangedFile, ...] = ()
     patch: bytes = b""

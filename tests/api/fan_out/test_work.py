@@ -16,6 +16,7 @@ import pytest
 import acp_notebook as acp
 from acp_notebook.api.launcher import check_for_runs
 from tests.agent.process_helpers import wait_until
+from tests.api.fan_out.counting import Counted
 from tests.api.fan_out.repository import git, make_repository
 
 WAIT_S = 120.0
@@ -268,6 +269,15 @@ def test_a_folder_of_the_users_is_not_hidden_from_git(tmp_path: Path) -> None:
     (folder / "mine.txt").touch()
     status = git("status", "--porcelain", "--untracked-files=all", cwd=folder)
     assert "?? mine.txt" in status and "runs/" not in status
+
+
+def test_what_a_judge_cost_counts_also_if_it_failed(tmp_path: Path) -> None:
+    counted = Counted(tmp_path / "log")
+    judge = acp.judge([*counted.agents[0]["agent"], "3"], "Is it good?")  # type: ignore[misc]
+    (tmp_path / "project").mkdir()
+    runs = acp.fan_out("/usage", cwd=tmp_path / "project", score=judge).wait(WAIT_S)
+    assert runs[0].state == "done" and "rate limit" in str(runs[0].score_text)
+    assert runs.progress.costs == {"USD": 0.0421, "EUR": 3.0}
 
 
 def test_results_are_kept_and_read_again(tmp_path: Path) -> None:
