@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, overload
 from .. import timeouts
 from ..agent import loop
 from ..agent.undo import change_log as log
+from ..agent.undo.change_log import Change as LoggedChange
 from ..agent.undo.operations import Operation
 from ..core.attribution import command_line
 from ..core.changes import FileChange, Version, lines_of_diff
@@ -69,7 +70,7 @@ class Book(Protocol):
         file: str | None,
         hunk: str | None,
         only: frozenset[str] | None,
-    ) -> list[log.Change]:
+    ) -> list[LoggedChange]:
         """Carry out the operation, and return the changes, each with its conflict if there is one."""
         ...
 
@@ -106,7 +107,7 @@ class SessionBook:
         file: str | None,
         hunk: str | None,
         only: frozenset[str] | None,
-    ) -> list[log.Change]:
+    ) -> list[LoggedChange]:
         return self._conversation.agent.loop.call(self._undoing.act(operation, turn, file, hunk, only=only))
 
 
@@ -136,7 +137,7 @@ class AppliedBook:
         file: str | None,
         hunk: str | None,
         only: frozenset[str] | None,
-    ) -> list[log.Change]:
+    ) -> list[LoggedChange]:
         return loop.call(self._applied.act(operation, file, hunk, only=only))
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
-from acp_notebook.agent.copies import plain_copies
 from acp_notebook.api.fan_out.record import RecordFolder
 from tests.api.fan_out.counting import WAIT_S, Counted, leftovers
 from tests.api.fan_out.repository import git, make_repository
@@ -104,7 +103,7 @@ def test_a_full_disk_fails_the_runs_and_leaves_nothing(
     (tmp_path / "project" / "a.txt").write_text("a")
     real = shutil.copy2
     with monkeypatch.context() as patched:
-        patched.setattr(plain_copies.shutil, "copy2", full)
+        patched.setattr(shutil, "copy2", full)
         with pytest.raises(acp.Error, match="No space left on device"):
             acp.fan_out("say 1", agents=counted.agents, cwd=tmp_path / "project")
         calls = {"count": 0}
@@ -113,7 +112,7 @@ def test_a_full_disk_fails_the_runs_and_leaves_nothing(
             calls["count"] += 1
             return real(*args, **options) if calls["count"] == 1 else full()
 
-        patched.setattr(plain_copies.shutil, "copy2", full_later)
+        patched.setattr(shutil, "copy2", full_later)
         [run] = acp.fan_out("say 1", agents=counted.agents, cwd=tmp_path / "project").wait(WAIT_S)
         assert run.state == "failed" and "No space left on device" in str(run.error)
         assert counted.prompts == [] and calls["count"] == 3, "tried again once: no prompt was sent"
