@@ -94,7 +94,7 @@ def recorded_agent(tape: Cassette, request: AgentRequest) -> ReadyAgent:
     return ReadyAgent(launch, replayed(replay), where, roots, mcp_servers=servers, runs=False)
 
 
-def check_for_runs(agent: object, cwd: str) -> None:
+def check_for_runs(agent: str | Sequence[str], cwd: str) -> None:
     """Refuse an agent that cannot work in a copy of a folder of this machine. Raises UsageError."""
     own, broken = _own_settings(agent)
     check_shares_folders(agent, {**in_force(cwd, own, None, broken).agents, **own.agents})

@@ -23,10 +23,10 @@ from ...core.fan_out.task import (
     FolderSpec,
     IncompatibleVersion,
     Result,
-    packed,
+    decoded,
+    encoded,
     task_from,
     to_bytes,
-    unpacked,
 )
 from ...errors import AuthenticationRequired, Error
 from ...notebook.runtime import unattended
@@ -43,7 +43,7 @@ SECOND_START = (
 )
 
 
-def run_task(data: bytes, function: Scorer | None = None, folder: bytes | None = None) -> bytes:
+def run_task(data: bytes, function: Scorer | None = None, packed: bytes | None = None) -> bytes:
     """Carry out a run on this worker. Raises IncompatibleVersion."""
     task = task_from(data)
     token = worker_token(task.token)
@@ -53,7 +53,7 @@ def run_task(data: bytes, function: Scorer | None = None, folder: bytes | None =
     stop = Stop()
     with watched(token, stop):
         watch = Watch(state=_reported(token))
-        result = _on_a_thread(lambda: carry_out(task, stop, watch, function, folder))
+        result = _on_a_thread(lambda: carry_out(task, stop, watch, function, packed))
     return to_bytes(result)
 
 
@@ -96,8 +96,8 @@ def probe(agents: bytes, folder: bytes) -> bytes:
 
     The arguments are records as MessagePack.
     """
-    specs = unpacked(agents, list[AgentSpec])
-    spec = unpacked(folder, FolderSpec)
+    specs = decoded(agents, list[AgentSpec])
+    spec = decoded(folder, FolderSpec)
     found = Probe(
         host=platform.node(),
         package=_version.__version__,
@@ -106,7 +106,7 @@ def probe(agents: bytes, folder: bytes) -> bytes:
         has_folder=make.is_here(spec),
         troubles=_on_a_thread(lambda: {it.label: why for it in specs if (why := _trouble(it))}),
     )
-    return packed(found)
+    return encoded(found)
 
 
 def _trouble(spec: AgentSpec) -> str | None:
@@ -138,6 +138,6 @@ def _trouble(spec: AgentSpec) -> str | None:
 def read_probe(data: bytes) -> Probe:
     """Raises IncompatibleVersion."""
     try:
-        return unpacked(data, Probe)
+        return decoded(data, Probe)
     except msgspec.DecodeError as error:
         raise IncompatibleVersion(f"it cannot be read: {error}") from None

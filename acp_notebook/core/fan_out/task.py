@@ -167,7 +167,7 @@ _NOT_UTF_8 = 1
 """The code of a text that UTF-8 cannot encode: names of files may be any bytes."""
 
 
-def packed(data: object) -> bytes:
+def encoded(data: object) -> bytes:
     """As MessagePack."""
     try:
         return msgspec.msgpack.encode(data)
@@ -175,7 +175,7 @@ def packed(data: object) -> bytes:
         return msgspec.msgpack.encode(_marked(msgspec.to_builtins(data, builtin_types=(bytes,))))
 
 
-def unpacked(data: bytes, cls: type[U]) -> U:
+def decoded(data: bytes, cls: type[U]) -> U:
     """Raises msgspec.DecodeError."""
     return msgspec.convert(msgspec.msgpack.decode(data, ext_hook=_unmarked), cls)
 
@@ -201,7 +201,7 @@ def _unmarked(code: int, data: memoryview) -> str:
 
 
 def to_bytes(data: Task | Result) -> bytes:
-    return zlib.compress(packed(data), 1)
+    return zlib.compress(encoded(data), 1)
 
 
 def task_from(data: bytes) -> Task:
@@ -216,13 +216,13 @@ def _read(data: bytes, cls: type[T]) -> T:
     """Raises IncompatibleVersion."""
     try:
         raw = zlib.decompress(data)
-        version = unpacked(raw, _Versioned).version
+        version = decoded(raw, _Versioned).version
         if version != VERSION:
             raise IncompatibleVersion(
                 f"it has format {version}, and this acp_notebook reads format {VERSION}: install "
                 "the same version of acp_notebook on all machines"
             )
-        return unpacked(raw, cls)
+        return decoded(raw, cls)
     except (zlib.error, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise IncompatibleVersion(f"it cannot be read: {error}") from None
 

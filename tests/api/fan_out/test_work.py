@@ -235,7 +235,13 @@ def test_a_folder_of_results_tells_calls_apart(tmp_path: Path) -> None:
     for _ in range(2):
         assert [it.score for it in acp.fan_out(table, **given).wait(WAIT_S)] == [1.0, 2.0]
     assert len([*(tmp_path / "runs").glob("*.run")]) == 2
-    for change in ({"cwd": other}, {"score": "false"}, {"setup": "true"}, {"permissions": "reject"}):
+    changes: list[dict[str, Any]] = [
+        {"cwd": other},
+        {"score": "false"},
+        {"setup": "true"},
+        {"permissions": "reject"},
+    ]
+    for change in changes:
         runs = acp.fan_out(table, **given | change).wait(WAIT_S)
         assert not any("were done before" in it for it in runs.progress.notices), change
     assert len([*(tmp_path / "runs").glob("*.run")]) == 10
@@ -253,7 +259,8 @@ def test_files_whose_names_are_not_utf_8(tmp_path: Path) -> None:
     given: dict[str, Any] = {"cwd": folder, "record": tmp_path / "runs"}
     line = "/run printf x > \"$(printf 'caf\\351.txt')\""
     with ThreadPoolExecutor(1) as executor:
-        for options in ({}, {}, {"executor": executor, "permissions": "allow"}):
+        several: list[dict[str, Any]] = [{}, {}, {"executor": executor, "permissions": "allow"}]
+        for options in several:
             [run] = acp.fan_out(line, **given, **options).wait(WAIT_S)
             assert (run.state, run.error) == ("done", None)
             assert [os.fsencode(it.path) for it in run.files] == [b"caf\xe9.txt"]

@@ -131,7 +131,8 @@ def test_a_function_is_the_same_if_its_code_and_its_values_are() -> None:
     assert identity_of(lambda run: run.text == "a") != identity_of(lambda run: run.text == "b")
     assert identity_of(lambda run: run.text) != identity_of(lambda run: run.patch)
     assert identity_of(len) != identity_of(max)
-    own, other = [], {}  # values without a stable text
+    own: list[int] = []  # values without a stable text
+    other: dict[str, int] = {}
     assert identity_of(lambda: own) != identity_of(lambda: other)
 
 
