@@ -31,7 +31,7 @@ from ..setup.config import NOTHING, ActiveSettings, in_force, own_settings
 from ..setup.resolve import choose, completed
 from ..timeouts import Timeouts
 from .agent import GivenServers, folder
-from .remote_agent import RemoteAgent, RemoteOptions, find_remote
+from .remote_agent import RemoteAgent, RemoteOptions, check_shares_folders, find_remote
 
 if TYPE_CHECKING:
     from ..agent.recordings.recording import Recorder
@@ -90,6 +90,12 @@ def recorded_agent(tape: Cassette, request: AgentRequest) -> ReadyAgent:
     )
     servers = request.mcp_servers
     return ReadyAgent(launch, replayed(replay), where, roots, mcp_servers=servers, runs=False)
+
+
+def check_for_runs(agent: str | Sequence[str], cwd: str) -> None:
+    """Refuse an agent that cannot work in a copy of a folder of this machine. Raises UsageError."""
+    own, broken = _own_settings(agent)
+    check_shares_folders(agent, {**in_force(cwd, own, None, broken).agents, **own.agents})
 
 
 def agent_commands(request: AgentRequest, record: str | Path | Cassette | None) -> Iterator[ReadyAgent]:

@@ -89,6 +89,19 @@ class RemoteAgent(Guarded, frozen=True):
         return live(_Transports(self, redactor), env={}, undo=undo and self.shared, tap=tap, reach=self.reach)
 
 
+def check_shares_folders(agent: object, agents: Mapping[str, OwnAgent]) -> None:
+    """Refuse an agent on another machine, which does not have the folders of this one. Raises UsageError."""
+    entry = agents.get(agent) if isinstance(agent, str) else None
+    is_remote = is_address(agent) if entry is None else entry.url is not None
+    if is_remote and (entry is None or not entry.shared):
+        name = "a remote agent" if entry is None else entry.name
+        raise UsageError(
+            f"{name} does not have the copies of the folder that the runs work in: fan-out takes an address "
+            "only from your settings, as an agent with shared = true, if it really has the folders of this "
+            "machine"
+        )
+
+
 def find_remote(
     agent: object,
     agents: Mapping[str, OwnAgent],

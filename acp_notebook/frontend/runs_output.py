@@ -25,10 +25,11 @@ from ..core.fan_out.table import to_bundle, to_text
 from ..core.intents import BadIntent
 from ..core.page_messages import to_wire
 from ..core.snapshot import Snapshot
-from ..errors import Error
+from ..errors import Error, UsageError
 from ..log import logger
 from ..notebook.kernel import where
 from ..notebook.output import CellOutput, current_request, emit
+from ..notebook.runtime import for_page
 
 _log = logger(__name__)
 
@@ -132,6 +133,19 @@ def display_runs(runs: ShownRuns) -> None:
         emit(to_bundle(runs.rows()))
 
 
+_newest: dict[str, str | None] = {}
+"""The newest request that displayed a table, by the id of its cell."""
+
+
+def _is_first_of(cell: str | None) -> bool:
+    """Whether the cell displays its first table in this run. Call this once for each table."""
+    if cell is None:
+        return False
+    request = current_request()
+    before, _newest[cell] = _newest.get(cell), request
+    return before is None or before != request
+
+
 class RunsOutput:
     """Connects the table of one cell with its runs."""
 
@@ -141,9 +155,11 @@ class RunsOutput:
         self._runs = runs
         self._widget = RunsWidget(NOTE, self._receive)
         self._output = CellOutput.display(view_bundle(self._widget, NOTE))
+        self._is_first = _is_first_of(self._output.cell)
+        """The first table of its cell is found by the cell's id; the file needs no random ids for it."""
         self._open: dict[str, frozenset[int]] = {}
         """The open rows of each page."""
-        self._shown: dict[int, str] = {}
+        self._shown: dict[int, msg.RunDetails] = {}
         """What open rows show."""
         self._detailing = False
         self._wake = asyncio.Event()
@@ -182,8 +198,10 @@ class RunsOutput:
                 self._saving_pages.discard(view)
             case msg.TableSync():
                 self._on_sync(intent)
-            case msg.ApplyRun(run, undo):
-                loop.submit(self._apply(run, undo))
+            case msg.ApplyRun(run):
+                loop.submit(self._do(run, lambda run: run.apply()))
+            case msg.ChangeRun(run, operation, file, hunk):
+                loop.submit(self._do(run, lambda run: _changed(run, operation, file, hunk)))
 
     def _on_sync(self, sync: msg.TableSync) -> None:
         self._page_came = True
@@ -200,9 +218,10 @@ class RunsOutput:
         if fresh:
             self._render_details()
 
-    async def _apply(self, run: int, undo: bool) -> None:
+    async def _do(self, run: int, work: Callable[[ShownRun], object]) -> None:
+        """Apply or undo changes of the run, and tell the page how that ended."""
         try:
-            await on_a_thread(partial(self._apply_now, run, undo))
+            await on_a_thread(lambda: _for_page(work, self._runs[run]))
         except (Error, IndexError) as error:
             self._widget.send(to_wire(msg.ApplyEnded(run, str(error))))
         except Exception as error:  # the page waits for an answer
@@ -210,13 +229,6 @@ class RunsOutput:
             self._widget.send(to_wire(msg.ApplyEnded(run, repr(error))))
         else:
             self._widget.send(to_wire(msg.ApplyEnded(run)))
-
-    def _apply_now(self, number: int, undo: bool) -> None:
-        run = self._runs[number]
-        if not undo:
-            run.apply()
-        elif run.applied is not None:
-            run.applied.revert()
 
     # ---- to the page ----------------------------------------------------------------------------
 
@@ -279,15 +291,15 @@ class RunsOutput:
         for number in sorted(self._all_open()):
             run = self._runs[number]
             is_final = run.row.is_final
-            html = await on_a_thread(partial(_details, run))
-            if number in self._all_open() and self._shown.get(number) != html:
-                self._shown[number] = html
-                self._widget.send(to_wire(msg.RunDetails(number, html)))
+            details = await on_a_thread(partial(_details, number, run))
+            if number in self._all_open() and self._shown.get(number) != details:
+                self._shown[number] = details
+                self._widget.send(to_wire(details))
             going = going or not is_final
         with contextlib.suppress(TimeoutError):
             pause = max(DETAILS_S, SHARE * (time.monotonic() - began))
             await asyncio.wait_for(self._wake.wait(), pause)
-        self._shown = {run: html for run, html in self._shown.items() if run in self._all_open()}
+        self._shown = {run: it for run, it in self._shown.items() if run in self._all_open()}
         unshown = self._all_open() - self._shown.keys()
         return self._wake.is_set() or going or bool(unshown)
 
@@ -323,7 +335,8 @@ class RunsOutput:
     def _send_static(self) -> None:
         if self._bundle is not None and self._page_came:
             cell = self._output.cell
-            places = [[self._widget.model_id, cell]] if cell and self._output.is_current else []
+            is_known = cell is not None and self._is_first and self._output.is_current
+            places = [[self._widget.model_id, cell]] if is_known else []
             self._widget.send(to_wire(msg.TableStatic(self._bundle, places)))
 
     async def _end(self) -> None:
@@ -335,7 +348,12 @@ class RunsOutput:
             self._output.update(self._bundle)
 
 
-def _details(run: ShownRun) -> str:
+def _details(number: int, run: ShownRun) -> msg.RunDetails:
+    applied = run.applied
+    return msg.RunDetails(number, _html(run), None if applied is None else applied.shown)
+
+
+def _html(run: ShownRun) -> str:
     from ..core.export.runs_html import details_html
 
     session = run.session  # what was saved of an ended run has no folder in it
@@ -345,6 +363,17 @@ def _details(run: ShownRun) -> str:
     except Exception:  # the page waits for it
         _log.warning("a run could not be rendered", exc_info=True)
         return "<p>This run could not be rendered: acp.doctor(log=True) says why.</p>"
+
+
+def _for_page(work: Callable[[ShownRun], object], run: ShownRun) -> None:
+    with for_page():
+        work(run)
+
+
+def _changed(run: ShownRun, operation: str, file: str | None, hunk: str | None) -> None:
+    if run.applied is None:
+        raise UsageError("the run is not applied")
+    run.applied.act(operation, file, hunk)
 
 
 def _slim(row: Row) -> Row:

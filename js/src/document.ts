@@ -12,7 +12,7 @@
 // A reloaded page finds the widget of an output by its cell: the kernel says which widget each cell shows. So
 // the file needs no random ids; where the cell is not known, a note in the output's metadata names the widget.
 
-import { TRANSCRIPT, turnOf } from "./static";
+import { RUNS, TRANSCRIPT, turnOf } from "./static";
 import type { Bundle, Fields, Host, Json, Place } from "./types";
 
 export const WIDGET_VIEW = "application/vnd.jupyter.widget-view+json";
@@ -256,7 +256,7 @@ export function substituted(
   const withTurns = eachOutput(notebook, (output, cell) => {
     const shown = shownBy(output, providers, also ? cell : null);
     if (shown === null || shown.turn === null) return output;
-    const made = staticOutput(shown, cell, new Set());
+    const made = staticOutput(shown, cell, new Set(), providers);
     if (TRANSCRIPT in made.data) {
       const turns = elsewhere.get(shown.session) ?? new Set();
       elsewhere.set(shown.session, turns.add(shown.turn));
@@ -266,7 +266,7 @@ export function substituted(
   return eachOutput(withTurns, (output, cell) => {
     const shown = shownBy(output, providers, also ? cell : null);
     return shown?.turn === null
-      ? staticOutput(shown, cell, elsewhere.get(shown.session) ?? new Set())
+      ? staticOutput(shown, cell, elsewhere.get(shown.session) ?? new Set(), providers)
       : output;
   });
 }
@@ -313,27 +313,38 @@ function shownBy(
   return provider ? { output, present, model, session, turn, provider } : null;
 }
 
-/** The turn (null: all of a session) that an output of ours shows. */
-function turnIn(output: Json): string | null | undefined {
-  const data = isFields(output) ? output["data"] : undefined;
-  if (!isFields(data)) return undefined;
-  const view = data[WIDGET_VIEW];
-  const shown = isFields(view) ? widgets().get(String(view["model_id"])) : undefined;
-  return shown ? shown[1] : turnOf(data[TRANSCRIPT]);
+/** Whether another session has a turn of the same name in the same cell: then only a note tells them apart. */
+function hasRival(
+  { provider }: Shown,
+  { cell, turn }: Place,
+  { outputs }: Fields,
+  providers: ReadonlyMap<string, Provider>,
+): boolean {
+  return (outputs as Json[]).some((it) => {
+    const other = shownBy(it, providers, { id: cell })?.provider ?? provider;
+    return other !== provider && other.places().some((at) => at.cell === cell && at.turn === turn);
+  });
 }
 
-function staticOutput(shown: Shown, cell: Fields, elsewhere: ReadonlySet<string>) {
+function staticOutput(
+  shown: Shown,
+  cell: Fields,
+  elsewhere: ReadonlySet<string>,
+  providers: ReadonlyMap<string, Provider>,
+) {
   const { output, present, model, session, turn, provider } = shown;
   const { [NOTE]: note, ...metadata } = isFields(output["metadata"]) ? output["metadata"] : {};
   // Besides ours, there is only the widget's own text.
-  const ours = isFields(note) || TRANSCRIPT in present;
+  const ours = isFields(note) || isOurs(present);
   const data = nonEmpty(() => provider.provide(turn, ours ? present : {}, elsewhere));
-  const alike = (cell["outputs"] as Json[]).filter((it) => turnIn(it) === turn);
-  const known =
-    alike.length === 1 && // else another session has a turn of this name in the cell
-    provider.places().some((it) => it.model === model && it.cell === cell["id"]);
-  const named = known && TRANSCRIPT in data ? {} : { [NOTE]: { model_id: model, session, turn } };
+  const place = provider.places().find((it) => it.model === model && it.cell === cell["id"]);
+  const known = place && isOurs(data) && !hasRival(shown, place, cell, providers);
+  const named = known ? {} : { [NOTE]: { model_id: model, session, turn } };
   return { ...output, data, metadata: { ...metadata, ...named } };
+}
+
+function isOurs(data: object): boolean {
+  return TRANSCRIPT in data || RUNS in data;
 }
 
 /** Saving must not fail because of us, and an output must not be empty. */
@@ -412,7 +423,8 @@ function widgetOf(
   const { metadata, data } = output;
   const note = isFields(metadata) ? metadata[NOTE] : undefined;
   if (!isFields(note)) {
-    const turn = isFields(data) ? turnOf(data[TRANSCRIPT]) : undefined;
+    if (!isFields(data)) return null;
+    const turn = RUNS in data ? RUNS : turnOf(data[TRANSCRIPT]);
     return here.find((it) => it.turn === turn) ?? null;
   }
   const { model_id: model, turn } = note;

@@ -1,12 +1,14 @@
 // The page's types besides the kernel's records (types.ts): the state, patches, and what stays in the browser.
 
 import type {
+  DetailsMessage,
   ElicitIntent,
   ExportIntent,
   Header,
   HelloIntent,
   Item,
   Looking,
+  OperationIntent,
   Picking,
   Picture,
   PlacesMessage,
@@ -124,10 +126,10 @@ export interface Place {
 export interface RunsSnapshot {
   readonly rows: readonly TableRow[];
   readonly progress: Progress | null;
-  /** What open rows show, by run: HTML of the kernel. */
-  readonly details: ReadonlyMap<number, string>;
-  /** Runs whose changes are being applied or undone, and why that failed. */
-  readonly applying: ReadonlySet<number>;
+  /** What open rows show, by run. */
+  readonly details: ReadonlyMap<number, DetailsMessage>;
+  /** Runs whose changes are being applied (null), undone, redone or kept, and why that failed. */
+  readonly applying: ReadonlyMap<number, OperationIntent | null>;
   readonly refused: ReadonlyMap<number, string>;
   /** When each active run began, in milliseconds of this page's clock: its time goes on from there. */
   readonly since: ReadonlyMap<number, number>;

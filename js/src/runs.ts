@@ -86,9 +86,12 @@ export function open(model: AnyModel, signal: AbortSignal): Mount {
         h(RunsView, {
           snapshot: store.snapshot,
           stop: () => send({ t: "stop_runs" }),
-          apply: (run, undo) => {
-            store.setApplying(run);
-            send({ t: "apply_run", run, undo });
+          apply: (run, operation) => {
+            store.setApplying(run, operation);
+            if (operation === null) return send({ t: "apply_run", run });
+            const { t, file, hunk } = operation;
+            const of = { ...(file ? { file } : {}), ...(hunk ? { hunk } : {}) };
+            send({ t: "change_run", run, operation: t, ...of });
           },
           setOpen: (runs) => setOpen(mine, runs),
         }),

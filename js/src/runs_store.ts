@@ -1,7 +1,16 @@
 // The table of a fan-out as this page has it: rows and progress from the kernel, and what is open. Knows no widget.
 
 import type { Schedule } from "./frame_schedule";
-import type { Bundle, FromRuns, Place, Progress, RunsSnapshot, TableRow } from "./types";
+import { RUNS } from "./static";
+import type {
+  Bundle,
+  FromRuns,
+  OperationIntent,
+  Place,
+  Progress,
+  RunsSnapshot,
+  TableRow,
+} from "./types";
 
 /** The states of a run that has begun and not ended (core/fan_out/rows.py). */
 const ACTIVE: ReadonlySet<string> = new Set(["preparing", "running", "scoring"]);
@@ -16,7 +25,7 @@ export class RunsStore {
     rows: [],
     progress: null,
     details: new Map(),
-    applying: new Set(),
+    applying: new Map(),
     refused: new Map(),
     since: new Map(),
     link: "waiting",
@@ -66,7 +75,14 @@ export class RunsStore {
       case "table": {
         this.#have = message.seq;
         const { rows, progress } = message;
-        this.#change({ rows, progress, since: this.#since(rows), link: "live" });
+        // The answer to a click may be among the messages that were lost.
+        this.#change({
+          rows,
+          progress,
+          since: this.#since(rows),
+          link: "live",
+          applying: new Map(),
+        });
         return true;
       }
       case "rows": {
@@ -82,11 +98,11 @@ export class RunsStore {
       case "details":
         if (this.#open.has(message.run))
           this.#change({
-            details: new Map(this.#snapshot.details).set(message.run, message.html),
+            details: new Map(this.#snapshot.details).set(message.run, message),
           });
         return true;
       case "apply_ended": {
-        const applying = new Set(this.#snapshot.applying);
+        const applying = new Map(this.#snapshot.applying);
         applying.delete(message.run);
         const refused = new Map(this.#snapshot.refused);
         if (message.error !== undefined) refused.set(message.run, message.error);
@@ -95,17 +111,17 @@ export class RunsStore {
       }
       case "table_static":
         this.#bundle = message.bundle;
-        this.#places = message.places.map(([model, cell]) => ({ model, cell, turn: null }));
+        this.#places = message.places.map(([model, cell]) => ({ model, cell, turn: RUNS }));
         this.#change({});
         return true;
     }
   }
 
   /** A click has asked for it; the kernel will say how it ended. */
-  setApplying(run: number): void {
+  setApplying(run: number, operation: OperationIntent | null): void {
     const refused = new Map(this.#snapshot.refused);
     refused.delete(run);
-    this.#change({ applying: new Set(this.#snapshot.applying).add(run), refused });
+    this.#change({ applying: new Map(this.#snapshot.applying).set(run, operation), refused });
   }
 
   setLink(link: RunsSnapshot["link"]): void {

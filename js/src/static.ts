@@ -9,6 +9,9 @@ import type { Bundle, Content, Item, Json, StaticMessage } from "./types";
 /** The type of the structured transcript: of a turn a line of JSON, of a session several. */
 export const TRANSCRIPT = "application/vnd.acp-notebook.transcript+json";
 
+/** The type of a fan-out's table, and what its place has instead of a turn. */
+export const RUNS = "application/vnd.acp-notebook.runs+json";
+
 /** Characters of a whole session; its oldest parts are left out first (notebook/static_bundle.py). */
 export const WHOLE_CHARS = 4_000_000;
 

@@ -1179,11 +1179,19 @@ export interface StopRunsIntent {
   readonly t: "stop_runs";
 }
 
-/** Bring the changes of a run to the user's folder, or undo that. */
+/** Bring the changes of a run to the user's folder. */
 export interface ApplyRunIntent {
   readonly t: "apply_run";
   readonly run: number;
-  readonly undo: boolean;
+}
+
+/** Undo, redo or keep changes that were applied: all of a run, a file, or a hunk of it. */
+export interface ChangeRunIntent {
+  readonly t: "change_run";
+  readonly run: number;
+  readonly operation: "keep" | "redo" | "undo";
+  readonly file?: string;
+  readonly hunk?: string;
 }
 
 /** The whole table, or its beginning: more rows may follow. */
@@ -1207,6 +1215,11 @@ export interface DetailsMessage {
   readonly t: "details";
   readonly run: number;
   readonly html: string;
+  /**
+   * The files that were applied to the user's folder, and their states; None: the run was not
+   * applied.
+   */
+  readonly changes?: readonly FileChange[];
 }
 
 /**
@@ -1836,7 +1849,12 @@ export type DocRequest =
   | TextRequest
   | WriteRequest;
 
-export type ToRuns = TableSyncIntent | TableByeIntent | StopRunsIntent | ApplyRunIntent;
+export type ToRuns =
+  | TableSyncIntent
+  | TableByeIntent
+  | StopRunsIntent
+  | ApplyRunIntent
+  | ChangeRunIntent;
 
 export type FromRuns =
   | TableMessage

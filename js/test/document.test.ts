@@ -10,7 +10,7 @@ import {
   watchKernel,
   WIDGET_VIEW,
 } from "../src/document";
-import { TRANSCRIPT } from "../src/static";
+import { RUNS, TRANSCRIPT } from "../src/static";
 import type { Bundle, Json, Place } from "../src/types";
 import { soon } from "./helpers";
 
@@ -490,4 +490,33 @@ test("two sessions whose turns have the same name in one cell keep their own tur
     "by s1",
     "by s2",
   ]);
+});
+
+test("the tables of a fan-out are found by their cell, a second one by its note", async () => {
+  const bundle = { [RUNS]: "{}" };
+  const place = (model: string) => [{ model, cell: "c1", turn: RUNS }];
+  const { manager, model } = notebook(widget("r1"), widget("r2"));
+  attach(
+    manager,
+    "r1",
+    () => bundle,
+    () => place("r1"),
+  );
+  attach(manager, "r2", () => bundle);
+  const [first, second] = saved(model);
+  expect(first?.metadata).toEqual({});
+  expect(second?.metadata[NOTE]).toMatchObject({ model_id: "r2", session: "r2" });
+  const again = notebook(first as Output, second as Output);
+  attach(
+    again.manager,
+    "r1",
+    () => bundle,
+    () => place("r1"),
+  )?.placed();
+  attach(again.manager, "r2", () => bundle);
+  const view = (at: number) => again.outputs.list[at]?.data[WIDGET_VIEW];
+  await soon(() => {
+    expect(view(0)).toMatchObject({ model_id: "r1" });
+    expect(view(1)).toMatchObject({ model_id: "r2" });
+  });
 });

@@ -31,7 +31,7 @@ const ALLOWED: Record<string, string[]> = {
   "server_terminal.ts": ["./live", "./types"],
   "shell.ts": ["./store", "./types"],
   "agents.ts": ["./document", "./shell", "./types", "./view/agents_alone"],
-  "runs_store.ts": ["./frame_schedule", "./types"],
+  "runs_store.ts": ["./frame_schedule", "./static", "./types"],
   "runs.ts": [
     "./comm_workaround",
     "./document",

@@ -4,7 +4,8 @@
 import { h, render } from "preact";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { RunsStore } from "../src/runs_store";
-import type { FromRuns, Progress, TableRow } from "../src/types";
+import { RUNS } from "../src/static";
+import type { FileChange, FromRuns, OperationIntent, Progress, TableRow } from "../src/types";
 import { PAGE_ROWS, RunsView } from "../src/view/runs";
 import { columnsOf, sorted } from "../src/view/runs_columns";
 import { Frames } from "./helpers";
@@ -37,7 +38,9 @@ function drawn(rows: readonly TableRow[], fields: Partial<Progress> = {}) {
   const store = new RunsStore(frames.schedule, () => 100_000);
   const el = document.body.appendChild(document.createElement("div"));
   const stop = vi.fn();
-  const apply = vi.fn((run: number) => store.setApplying(run));
+  const apply = vi.fn((run: number, operation: OperationIntent | null) =>
+    store.setApplying(run, operation),
+  );
   const setOpen = vi.fn((runs: ReadonlySet<number>) => store.setOpen(runs));
   const draw = () => render(h(RunsView, { snapshot: store.snapshot, stop, apply, setOpen }), el);
   store.subscribe(draw);
@@ -138,18 +141,63 @@ describe("the table", () => {
     ]);
     for (const run of [0, 1, 2]) await it.click(`[data-acp-run='${run}'] button`);
     expect(it.el.querySelectorAll("[data-acp-apply]").length).toBe(1);
-    await it.click("[data-acp-apply=apply]");
-    expect(it.apply).toHaveBeenLastCalledWith(0, false);
+    await it.click("[data-acp-apply]");
+    expect(it.apply).toHaveBeenLastCalledWith(0, null);
     expect(it.el.querySelector<HTMLButtonElement>("[data-acp-apply]")?.disabled).toBe(true);
     await it.receive({ t: "apply_ended", run: 0, error: `a conflict in ${EVIL}` });
     expect(it.el.querySelector("[role=alert]")?.textContent).toBe(`a conflict in ${EVIL}`);
-    await it.click("[data-acp-apply=apply]");
+    await it.click("[data-acp-apply]");
     expect(it.el.querySelector("[role=alert]")).toBeNull();
     const rows = [row(0, { files: 2, applied: true })];
     await it.receive({ t: "rows", seq: 2, rows, progress: progressOf(rows) });
     await it.receive({ t: "apply_ended", run: 0 });
-    await it.click("[data-acp-apply=undo]");
-    expect(it.apply).toHaveBeenLastCalledWith(0, true);
+    expect(it.el.querySelector("[data-acp-apply]")?.textContent).toBe("Applied to your folder");
+  });
+
+  it("lists what was applied, with Keep and Undo by file and hunk", async () => {
+    const hunk = (id: string, at: number) => ({
+      id,
+      old_start: at,
+      old_count: 1,
+      new_start: at,
+      new_count: 1,
+      lines: ["-old", `+${EVIL}`],
+      undone: false,
+    });
+    const file = (id: string, path: string, state = "applied"): FileChange => ({
+      id,
+      path,
+      action: "modified",
+      added: 2,
+      removed: 2,
+      hunks: [hunk("h1", 1), hunk("h2", 9)],
+      state,
+      undoable: true,
+      via: "other",
+    });
+    const it = drawn([row(0, { files: 3, applied: true })]);
+    await it.click("[data-acp-run='0'] button");
+    const changes = [file("f1", "a.py"), file("f2", EVIL, "undone")];
+    await it.receive({ t: "details", run: 0, html: "<p>x</p>", changes });
+    expect(it.el.querySelector("[data-acp-apply]")).toBeNull();
+    expect(it.el.querySelector("img")).toBeNull();
+    expect(it.el.textContent).toContain("1 more files are not shown here");
+    const operations = (query: string) =>
+      [...it.el.querySelectorAll(`${query} [data-acp-operation]`)].map((at) => at.textContent);
+    expect(operations(".acp-changes-head")).toEqual(["Keep all", "Undo all"]);
+    expect(operations("[data-acp-file=f1]")).toEqual(["Keep", "Undo"]);
+    expect(operations("[data-acp-file=f2]")).toEqual(["Redo"]);
+    await it.click("[data-acp-file=f1] .acp-expand");
+    await it.click("[data-acp-hunk=h2] [data-acp-operation=undo]");
+    expect(it.apply).toHaveBeenLastCalledWith(0, { t: "undo", turn: "0", file: "f1", hunk: "h2" });
+    const button = it.el.querySelector("[data-acp-file=f2] [data-acp-operation]");
+    expect(button?.getAttribute("aria-disabled"), "one at a time").toBe("true");
+    await it.receive({ t: "apply_ended", run: 0 });
+    await it.click(".acp-changes-head [data-acp-operation=undo]");
+    expect(it.apply).toHaveBeenLastCalledWith(0, { t: "undo", turn: "0" });
+    await it.receive({ t: "apply_ended", run: 0 });
+    await it.click("[data-acp-file=f1] .acp-changed-head [data-acp-operation=keep]");
+    expect(it.apply).toHaveBeenLastCalledWith(0, { t: "keep", turn: "0", file: "f1" });
   });
 
   it("keeps what the user has opened in a run that goes on", async () => {
@@ -216,7 +264,7 @@ describe("messages", () => {
     expect(it.store.isOver).toBe(true);
     await it.receive({ t: "table_static", bundle: { "text/plain": "x" }, places: [["m", "c"]] });
     expect(it.store.bundle).toEqual({ "text/plain": "x" });
-    expect(it.store.places).toEqual([{ model: "m", cell: "c", turn: null }]);
+    expect(it.store.places).toEqual([{ model: "m", cell: "c", turn: RUNS }]);
   });
 });
 

@@ -22,7 +22,9 @@ test("the sheet imports every file, once", () => {
 });
 
 test("the sheet of a fan-out's table imports its own file, and what that needs", () => {
-  expect(imported(runsSheet)).toEqual(["tokens.css", "base.css", "button.css", "runs.css"]);
+  const shared = ["tokens", "base", "button", "icons", "path", "diff", "highlight", "operations"];
+  const names = [...shared, "changes", "runs"].map((name) => `${name}.css`);
+  expect(imported(runsSheet)).toEqual(names);
 });
 
 const others = files.filter((file) => file !== "tokens.css");

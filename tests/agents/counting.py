@@ -1,7 +1,8 @@
 """An agent that notes each prompt in a file: `python counting.py LOG`. Standard library only.
 
 A line of the file is the agent's pid and the prompt. "sleep N" then waits N seconds or until it is cancelled;
-"limit N" is refused by a rate limit until it was noted N times.
+"limit N" is refused by a rate limit until it was noted N times; "spend N" does something that costs N USD,
+and then meets a rate limit. `python counting.py LOG N` does that with every prompt, in EUR.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ def messages(seconds: float | None) -> list[dict[str, Any]]:
 
 
 def note(prompt: str) -> int:
-    """Enter the prompt; return how often it was entered."""
+    """Enter the prompt's first line; return how often it was entered."""
+    prompt = prompt.splitlines()[0]
     with open(LOG, "a") as file:
         file.write(f"{os.getpid()} {prompt}\n")
     return sum(line.split(" ", 1)[1].strip() == prompt for line in LOG.read_text().splitlines())
@@ -49,11 +51,24 @@ def play(id: Any, prompt: str) -> None:
     if kind == "limit" and count < int(rest):
         send(id=id, error={"code": 429, "message": "rate limit, retry after 0.2 s"})
         return
+    currency = "USD"
+    if len(sys.argv) > 2:
+        kind, rest, currency = "spend", sys.argv[2], "EUR"
+    if kind == "spend":
+        update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": "half of it"})
+        update(sessionUpdate="tool_call", toolCallId="t", title="did it", kind="edit", status="completed")
+        update(
+            sessionUpdate="usage_update", used=1, size=9, cost={"amount": float(rest), "currency": currency}
+        )
+        send(id=id, error={"code": 429, "message": "rate limit, retry after 0.2 s"})
+        return
     reason = wait(float(rest.split()[0])) if kind == "sleep" else "end_turn"
-    content = {"type": "text", "text": f"did {prompt}"}
-    update = {"sessionUpdate": "agent_message_chunk", "content": content}
-    send(method="session/update", params={"sessionId": SESSION, "update": update})
+    update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": f"did {prompt}"})
     send(id=id, result={"stopReason": reason})
+
+
+def update(**fields: Any) -> None:
+    send(method="session/update", params={"sessionId": SESSION, "update": fields})
 
 
 def wait(seconds: float) -> str:

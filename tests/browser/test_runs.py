@@ -72,6 +72,7 @@ def test_a_fan_out_is_a_live_table_that_can_be_opened_stopped_and_saved(open_not
     assert "6 runs: 2 done, 2 failed, 2 cancelled" in "".join(saved["data"]["text/plain"])
     assert "<script" not in "".join(saved["data"]["text/html"])
     assert len(json.loads(saved["data"][RUNS_MIME])["runs"]) == 6
+    assert saved["metadata"] == {}, "no random ids: equal runs make equal files"
 
 
 def test_the_table_is_live_again_after_a_reload(open_notebook: Open) -> None:
@@ -132,6 +133,39 @@ def test_it_is_accessible_and_fits(open_notebook: Open, theme: str, width: int, 
     assert (left["y"] == right["y"]) == (width == 1200), "side by side, or one below the other"
     notebook.page.screenshot(path=str(tmp_path / "comparison.png"))
     assert notebook.page.evaluate("() => window.__hit") is None
+
+
+def test_a_run_is_applied_reviewed_and_undone_in_the_table(open_notebook: Open) -> None:
+    lines = "".join(f"{number}\\n" for number in range(20))
+    cells = [
+        f"from pathlib import Path\nPath('work').mkdir()\nPath('work/a.txt').write_text('{lines}');",
+        "import acp_notebook as acp\n"
+        "prompt = \"/run sed -i 's/^1$/one/; s/^18$/more/' a.txt; echo new > b.txt\"\n"
+        "runs = acp.fan_out(prompt, cwd='work', score='test -f a.txt')\nruns.wait();",
+        "print(Path('work/a.txt').read_text().split(), Path('work/b.txt').exists())",
+    ]
+    notebook = open_notebook(cells)
+    notebook.run(0, 1)
+    states(notebook, ["done"], cell=1)
+    run(notebook, 0, cell=1).get_by_role("button").click()
+    shown = table(notebook, 1)
+    shown.locator("[data-acp-apply]").click()
+    files = shown.locator("[data-acp-file]")
+    expect(files).to_have_count(2)
+    files.nth(0).get_by_role("button", name="Show what changed in a.txt").click()
+    hunk = files.nth(0).locator("[data-acp-hunk]").nth(1)
+    hunk.locator("[data-acp-operation=undo]").click()
+    expect(files.nth(0)).to_have_attribute("data-state", "partly")
+    files.nth(1).locator("[data-acp-operation=keep]").click()
+    expect(files.nth(1)).to_have_attribute("data-state", "kept")
+    assert faults(notebook) == []
+    notebook.run(2)
+    notebook.says(2, re.compile(r"'one', .*'18', .* True"))
+    shown.locator(".acp-changes-head [data-acp-operation=undo]").click()
+    expect(files.nth(0)).to_have_attribute("data-state", "undone")
+    expect(files.nth(1)).to_have_attribute("data-state", "undone")
+    notebook.run(2)
+    notebook.says(2, re.compile(r"'0', '1', .* False"))
 
 
 def test_ten_thousand_runs_are_one_page_at_a_time(open_notebook: Open) -> None:

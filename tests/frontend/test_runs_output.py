@@ -192,11 +192,11 @@ def test_a_click_applies_a_run_and_another_undoes_it(tmp_path: Path) -> None:
     stage.wait(lambda: stage.rows and stage.rows[0].get("applied"))
     assert "new" in (tmp_path / "a.txt").read_text()
     stage.wait(lambda: stage.of("table_static") and "applied" in str(stage.of("table_static")[-1]))
-    stage.widget.receive({"t": "apply_run", "run": 0, "undo": True})
+    stage.widget.receive({"t": "change_run", "run": 0, "operation": "undo"})
     stage.wait(lambda: not stage.rows[0].get("applied"))
     assert (tmp_path / "a.txt").read_text() == "old\n"
     (tmp_path / "a.txt").write_text("other\n")
-    stage.widget.receive({"t": "apply_run", "run": 0})
+    stage.widget.receive({"t": "change_run", "run": 0, "operation": "redo"})
     stage.wait(lambda: stage.of("apply_ended") and "error" in stage.of("apply_ended")[-1])
     assert "nothing was changed" in stage.of("apply_ended")[-1]["error"]
     assert (tmp_path / "a.txt").read_text() == "other\n"
@@ -205,6 +205,34 @@ def test_a_click_applies_a_run_and_another_undoes_it(tmp_path: Path) -> None:
         stage.widget.receive({"t": "apply_run", "run": number})
         stage.wait(lambda count=count: len(stage.of("apply_ended")) > count)  # type: ignore[misc]
         assert "error" in stage.of("apply_ended")[-1]
+
+
+def test_an_open_row_lists_what_was_applied_and_its_states(tmp_path: Path) -> None:
+    lines = "".join(f"{number}\n" for number in range(20))
+    (tmp_path / "a.txt").write_text(lines)
+    runs = acp.fan_out("/run sed -i 's/^1$/one/; s/^18$/more/' a.txt; echo new > b.txt", cwd=tmp_path)
+    stage = Stage(runs.wait(LIMIT_S))
+    stage.sync(open=(0,))
+    stage.wait(lambda: stage.of("details"))
+    assert "changes" not in stage.of("details")[-1]
+    stage.widget.receive({"t": "change_run", "run": 0, "operation": "undo"})
+    stage.wait(lambda: "not applied" in str(stage.of("apply_ended")))
+
+    def states() -> dict[str, str]:
+        return {it["path"]: it["state"] for it in stage.of("details")[-1].get("changes", ())}
+
+    stage.widget.receive({"t": "apply_run", "run": 0})
+    stage.wait(lambda: states() == {"a.txt": "applied", "b.txt": "applied"})
+    text, new = stage.of("details")[-1]["changes"]
+    part = {"file": text["id"], "hunk": text["hunks"][0]["id"]}
+    stage.widget.receive({"t": "change_run", "run": 0, "operation": "undo", **part})
+    stage.wait(lambda: states() == {"a.txt": "partly", "b.txt": "applied"})
+    assert (tmp_path / "a.txt").read_text() == lines.replace("18\n", "more\n")
+    stage.widget.receive({"t": "change_run", "run": 0, "operation": "keep", "file": new["id"]})
+    stage.wait(lambda: states() == {"a.txt": "partly", "b.txt": "kept"})
+    assert stage.rows[0]["applied"]
+    stage.widget.receive({"t": "change_run", "run": 0, "operation": "undo", "file": "f99"})
+    stage.wait(lambda: "no such change" in str(stage.of("apply_ended")[-1]))
 
 
 def test_the_stop_button_cancels() -> None:

@@ -17,7 +17,7 @@ from acp_notebook import timeouts
 from acp_notebook.agent.recordings import file_changes as taping
 from acp_notebook.agent.undo.backend import CheckpointUnavailable
 from acp_notebook.agent.undo.git_backend import GitBackend
-from acp_notebook.api.changes import Change, ChangesTable
+from acp_notebook.api.changes import Change, ChangesTable, SessionBook
 from tests.session.test_cassettes import LIMIT_S, ask, exports, own_config, recorded, there
 
 __all__ = ["own_config", "there"]
@@ -45,9 +45,9 @@ def _state(path: Path) -> State:
 def found_in(session: acp.Session) -> ChangesTable:
     """All changes, by the agent or others."""
     session._loop.call(session._conversation.undoing.wait_settled(LIMIT_S))
-    conversation = session._conversation
-    turns = conversation.undoing.log.turns.values()
-    return ChangesTable(conversation, [Change(conversation, it) for turn in turns for it in turn.all])
+    book = SessionBook(session._conversation)
+    turns = book.log.turns.values()
+    return ChangesTable(book, [Change(book, it) for turn in turns for it in turn.all])
 
 
 def rows(changes: ChangesTable) -> list[dict[str, str]]:

@@ -49,6 +49,10 @@ class Copy(Protocol):
         """The folder to work in, at or below the top."""
         ...
 
+    def mark(self) -> None:
+        """Compare with the state of now: what was changed until now is not the run's. Raises CopyFailed."""
+        ...
+
     def changes(self) -> tuple[tuple[ChangedFile, ...], bytes]:
         """The changed files, and all changes as a patch for git. Raises CopyFailed."""
         ...

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import shutil
 from functools import cached_property
@@ -36,6 +37,13 @@ CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n[gc]\n\tauto = 
 """No automatic gc: it would remove what only a run refers to."""
 
 
+def _escaped(place: str) -> str:
+    """The path as a rule for git that means just this path."""
+    text = re.sub(r"[\\*?\[]", r"\\\g<0>", place)
+    bare = text.rstrip(" ")
+    return bare + "\\ " * (len(text) - len(bare))
+
+
 def in_repository(folder: str) -> bool:
     return program() is not None and top_of(os.path.realpath(folder)) is not None
 
@@ -56,7 +64,7 @@ class GitSnapshot:
             git_dir = self._folder / REPOSITORY
             own = self._backend.git_dir
             exclude = (own / "info" / "exclude").read_text(errors="surrogateescape")
-            exclude += "".join(f"/{place}\n" for _, place in shared)
+            exclude += "".join(f"/{_escaped(place)}\n" for _, place in shared)
             self._git = Git(git_dir, self.top, self._folder / "no-index")
             head, objects = self._users_history()
             make_repository(git_dir, exclude, [str(own / "objects"), *objects])
@@ -162,6 +170,7 @@ class GitCopy:
         self._index = self._folder / "index"
         self._indexed: str | None = spec.tree
         """The tree that the index has; None if that is not known."""
+        self._base = Tree(spec.tree)
         try:
             self._check_out()
             link(spec.share, self.top)
@@ -192,13 +201,23 @@ class GitCopy:
     def _git(self) -> Git:
         return Git(self._repository, self.top, self._index)
 
-    def changes(self) -> tuple[tuple[ChangedFile, ...], bytes]:
-        git, base, limit = self._git, Tree(self._spec.tree), timeouts.get().git_first_scan
+    def mark(self) -> None:
         try:
-            indexed, self._indexed = self._indexed, None
-            seen = FullScan(git, self.top, ("--",), limit, base=indexed).all()
-            self._indexed = seen.tree
-            after = Tree(seen.tree, large=seen.large)
+            self._base = self._scanned()
+        except (CheckpointUnavailable, GitTrouble, OSError) as error:
+            raise CopyFailed(f"what setup changed cannot be determined: {error}") from None
+
+    def _scanned(self) -> Tree:
+        indexed, self._indexed = self._indexed, None
+        limit = timeouts.get().git_first_scan
+        seen = FullScan(self._git, self.top, ("--",), limit, base=indexed).all()
+        self._indexed = seen.tree
+        return Tree(seen.tree, large=seen.large)
+
+    def changes(self) -> tuple[tuple[ChangedFile, ...], bytes]:
+        git, base = self._git, self._base
+        try:
+            after = self._scanned()
             files = [self._changed(it) for it in compare(git, git, self.top, base, after)]
             words = ("diff-tree", "-p", "--binary", "--full-index", "--no-renames", base.id, after.id)
             patch = git.run(*words) if files else b""

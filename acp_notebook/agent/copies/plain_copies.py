@@ -38,6 +38,9 @@ IGNORED = frozenset(
 
 BASE = "base"
 
+MARKED_BYTES = 2**18
+"""A file that `setup` changed is kept up to this size, to be compared later: there may be thousands."""
+
 
 class PlainSnapshot:
     """A private copy of the folder."""
@@ -100,7 +103,25 @@ class PlainCopy:
         except CopyFailed:
             self.remove()
             raise
-        self._known = {it: signature(os.path.join(self.top, it)) for it in paths_in(self.top, self._shared)}
+        self._known = self._signatures()
+        self._set_up: dict[str, Version | None] = {}
+        """What `setup` changed, as it left it."""
+        self._too_large: set[str] = set()
+
+    def _signatures(self) -> dict[str, Signature]:
+        return {it: signature(os.path.join(self.top, it)) for it in paths_in(self.top, self._shared)}
+
+    def mark(self) -> None:
+        try:
+            for path in self._touched():
+                place = os.path.join(self.top, path)
+                if os.path.isfile(place) and os.path.getsize(place) > MARKED_BYTES:
+                    self._too_large.add(path)
+                else:
+                    self._set_up[path] = version(place)
+            self._known = self._signatures()
+        except OSError as error:
+            raise CopyFailed(f"what setup changed cannot be determined: {error}") from None
 
     def changes(self) -> tuple[tuple[ChangedFile, ...], bytes]:
         try:
@@ -111,13 +132,15 @@ class PlainCopy:
         return bounded(files, patch.encode(errors="surrogateescape"))
 
     def _touched(self) -> list[str]:
-        now: dict[str, Signature] = {
-            it: signature(os.path.join(self.top, it)) for it in paths_in(self.top, self._shared)
-        }
+        now = self._signatures()
         return sorted({path for path, _ in now.items() ^ self._known.items()})
 
     def _changed(self, path: str) -> ChangedFile:
-        before, after = (version(os.path.join(top, path)) for top in (self._base, self.top))
+        after = version(os.path.join(self.top, path))
+        if path in self._too_large:
+            return ChangedFile(path, None, after, "setup made it, and it is too large to compare")
+        known = path in self._set_up
+        before = self._set_up[path] if known else version(os.path.join(self._base, path))
         return ChangedFile(path, before, after)
 
     def remove(self) -> None:

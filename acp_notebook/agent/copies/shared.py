@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable
 
 from ...errors import UsageError
 from .copy import CopyFailed, Shared
+
+COPIED_BYTES = 2**20
+"""A file up to this size is copied: through us, an agent reads files in its copy, and in folders that are
+shared."""
 
 
 def shared_paths(given: Iterable[str | os.PathLike[str]], cwd: str, top: str) -> Shared:
@@ -24,11 +29,14 @@ def shared_paths(given: Iterable[str | os.PathLike[str]], cwd: str, top: str) ->
 
 
 def link(shared: Shared, top: str) -> None:
-    """Put the links into a copy. What the copy has anyway stays. Raises CopyFailed."""
+    """Put the links, and small files, into a copy. What the copy has anyway stays. Raises CopyFailed."""
     for real, place in shared:
         path = os.path.join(top, place)
         if not os.path.lexists(path):
             if not os.path.exists(real):
                 raise CopyFailed(f"{real} is shared with the runs, but does not exist on this machine")
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            os.symlink(real, path)
+            if os.path.isfile(real) and os.path.getsize(real) <= COPIED_BYTES:
+                shutil.copy2(real, path)
+            else:
+                os.symlink(real, path)

@@ -6,21 +6,25 @@ nothing. Runs on the loop thread; work threads access files.
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
+from ... import timeouts
 from ...core.changes import FileChange
 from ...core.document_protocol import OpenNotebooks
 from ...core.fan_out.task import ChangedFile
+from ...errors import UsageError
 from ..auditor import Auditor
 from ..files.blob_store import BlobStore, Full
 from ..files.notebook_files import NotebookFiles
 from ..files.roots import Roots
 from ..threads import on_a_thread
-from .change_log import Change, ChangeLog, Part, TurnChanges, shown_file
+from .change_log import Change, ChangeLog, Part, TurnChanges, shown_turn
+from .change_tracker import ChangeTracker
 from .operations import Operation, Restorer, Selection, UndoExecutor
-from .overlaps import note_undo
+from .overlaps import note_undo, share_folders
 
 
 class CannotApply(Exception):
@@ -28,57 +32,110 @@ class CannotApply(Exception):
 
 
 class AppliedChanges:
-    """Changes of a folder that can be applied, undone and applied again."""
+    """Changes of a folder that can be applied, undone, applied again and kept: all of them, or by file and
+    hunk. Several files are changed together or not at all."""
 
-    def __init__(self, top: str, files: Sequence[ChangedFile], live: OpenNotebooks | None = None) -> None:
-        """`top`: the folder. `live`: the notebooks that pages have open."""
-        self._top = os.path.realpath(top)
+    def __init__(
+        self,
+        top: str,
+        files: Sequence[ChangedFile],
+        live: OpenNotebooks | None = None,
+        *,
+        name: str = "run",
+        by: str | None = None,
+        trackers: Callable[[], Sequence[ChangeTracker]] = lambda: (),
+        on_change: Callable[[bool], None] = lambda applied: None,
+    ) -> None:
+        """`top`: the folder. `live`: the notebooks that pages have open. `name` stands where changes of a
+        session have their turn, `by` is who made them. `trackers`: those of the sessions that are open.
+        `on_change` is called with whether something is applied now."""
+        self.top = os.path.realpath(top)
         self._files = files
-        self._roots = Roots([self._top])
-        self._log = ChangeLog(BlobStore())
-        self._turn = TurnChanges("run", "run")
-        notebooks = NotebookFiles(self._roots, lambda notice: None, lambda: (None, None))
-        notebooks.live = live
-        self._restorer = Restorer(self._roots, self._log, partial(note_undo, self._roots.folders))
+        self._by = by
+        self._trackers = trackers
+        self._on_change = on_change
+        self._roots = Roots([self.top])
+        self.log = ChangeLog(BlobStore())
+        self.turn = TurnChanges(name, name)
+        self._notebooks = NotebookFiles(self._roots, lambda notice: None, lambda: (None, None))
+        self._notebooks.live = live
+        self._restorer = Restorer(self._roots, self.log, partial(note_undo, self._roots.folders))
         auditor = Auditor(lambda: ("", None))
-        self._executor = UndoExecutor(notebooks, auditor, self._log, self._restorer)
+        self._executor = UndoExecutor(self._notebooks, auditor, self.log, self._restorer)
+        self._busy = asyncio.Lock()
 
     @property
-    def changes(self) -> tuple[FileChange, ...]:
-        """The files, with their hunks and states."""
-        return tuple(
-            shown_file(it, lambda path: os.path.relpath(path, self._top)) for it in self._turn.changes
-        )
+    def shown(self) -> tuple[FileChange, ...]:
+        """The files, relative to the folder, with their hunks and states, as far as a page shows them."""
+        return shown_turn(self.turn, lambda path: os.path.relpath(path, self.top))[0]
 
     async def apply(self) -> None:
-        """Apply all changes, or none. Raises CannotApply."""
-        if not self._turn.changes:
-            self._turn.changes = await on_a_thread(self._entered)
-        await self._do("redo")
+        """Apply all changes for the first time, or none. Raises CannotApply.
 
-    async def revert(self) -> None:
-        """Undo all changes, or none. Raises CannotApply."""
-        await self._do("undo")
+        Sessions that are open in the folder list them from now on.
+        """
+        changes = await on_a_thread(self._entered)
+        self.turn.changes = changes
+        await self.act("redo")
+        if failed := self.conflicts(changes):
+            raise CannotApply(failed)
+        self.log.turns[self.turn.id] = self.turn
+        for tracker in self._nearby():
+            tracker.enter_applied(self)
 
-    async def _do(self, operation: Operation) -> None:
-        wanted = [it for it in self._turn.changes if (it.state == "undone") is (operation == "redo")]
-        conflicts = await on_a_thread(lambda: [self._conflict(it, operation) for it in wanted])
-        if not any(conflicts):
-            await self._executor.do(operation, Selection(self._turn, wanted), lambda done: None)
-            conflicts = [self._told(it, it.conflict) for it in wanted]
-            if any(conflicts):  # one that only its page could know: take the others back
-                done = [it for it in wanted if it.conflict is None]
-                back: Operation = "undo" if operation == "redo" else "redo"
-                await self._executor.do(back, Selection(self._turn, done), lambda done: None)
-        if found := [it for it in conflicts if it is not None]:
-            raise CannotApply("\n".join(found))
+    async def act(
+        self,
+        operation: Operation,
+        file: str | None = None,
+        hunk: str | None = None,
+        *,
+        only: frozenset[str] | None = None,
+    ) -> list[Change]:
+        """Carry out the operation for all files, for one file or hunk, or for some files (`only`), and return
+        them. If one of them has a conflict, which it then shows, nothing is changed. Raises UsageError."""
+        limit = timeouts.get().changes_settle
+        await asyncio.gather(*(it.wait_settled(limit) for it in self._nearby()))
+        async with self._busy:
+            chosen = only if file is None else frozenset({file})
+            selected = Selection.of(self.turn, hunk, chosen)
+            if chosen is not None and len(selected.changes) < len(chosen):
+                raise UsageError("that run has no such change")
+            if operation == "keep":
+                await self._executor.do(operation, selected, lambda done: None)
+            else:
+                await self._restore(operation, selected)
+            self._on_change(any(it.undone != it.everything for it in self.turn.changes))
+            return selected.changes
 
-    def _conflict(self, change: Change, operation: Operation) -> str | None:
-        undone = change.everything if operation == "undo" else frozenset[int]()
-        return self._told(change, self._restorer.conflict(change, undone))
+    def conflicts(self, changes: Sequence[Change]) -> str:
+        """A line for each conflict."""
+        found = [it for it in changes if it.conflict is not None]
+        return "\n".join(f"  {os.path.relpath(it.path, self.top)}: {it.conflict}" for it in found)
 
-    def _told(self, change: Change, why: str | None) -> str | None:
-        return None if why is None else f"  {os.path.relpath(change.path, self._top)}: {why}"
+    async def _restore(self, operation: Operation, selected: Selection) -> None:
+        before = {it.id: it.undone for it in selected.changes}
+        kept = [it for it in selected.changes if it.kept]
+        wanted = selected.wanted_by(operation)
+
+        def check() -> None:
+            for it in selected.changes:
+                is_done = it.undone == wanted[it.id]  # then later edits of the file are no conflict
+                it.conflict = None if is_done else self._restorer.conflict(it, wanted[it.id])
+
+        await on_a_thread(check)
+        if any(it.conflict for it in selected.changes):
+            return
+        await self._executor.do(operation, selected, lambda done: None)
+        if any(it.conflict for it in selected.changes):  # one that only its page could know
+            done = [it for it in selected.changes if it.conflict is None]
+            back: Operation = "undo" if operation == "redo" else "redo"
+            await self._executor.do(back, Selection(self.turn, done, wanted=before), lambda done: None)
+            for it in kept:
+                it.kept = True
+
+    def _nearby(self) -> list[ChangeTracker]:
+        """The trackers of sessions that work in the folder, above or below it."""
+        return [it for it in self._trackers() if share_folders(it.folders, [self.top])]
 
     def _entered(self) -> list[Change]:
         """The changes as entries of the log, not applied yet. Raises CannotApply."""
@@ -87,12 +144,12 @@ class AppliedChanges:
         made: list[Change] = []
         try:
             for it in self._files:
-                path = os.path.join(self._top, it.path)
-                part = Part(path, self._log.keep(it.before), self._log.keep(it.after))
-                made.append(Change(self._log.new_id(), self._turn.id, (part,)))
+                path = os.path.join(self.top, it.path)
+                part = Part(path, self.log.keep(it.before), self.log.keep(it.after))
+                made.append(Change(self.log.new_id(), self.turn.id, (part,), via="other", by=self._by))
         except (OSError, Full) as error:
             raise CannotApply(f"  {error}") from None
-        self._log.survey(made)
+        self.log.survey(made)
         for change in made:
             change.undone = change.everything
         return made

@@ -6,6 +6,7 @@ Knows no disk and no git. Runs on the loop thread, except `survey`, which runs o
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct, field
@@ -128,6 +129,8 @@ class TurnChanges(Struct):
     """Folders that were empty before and after the turn. Undo and redo keep them."""
     claims: tuple[Call, ...] = ()
     """What the tool calls say beyond the changes, as evidence for turns of other sessions."""
+    at: int = field(default_factory=time.monotonic_ns)
+    """When it was entered, among the turns of all sessions."""
 
     def writes(self, path: str) -> list[Change]:
         """Writes through the client to this path; several if something else changed it in between."""

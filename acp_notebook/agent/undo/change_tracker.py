@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
+from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -45,6 +46,22 @@ OVERLAP = "another session worked in this folder at the same time: some of these
 
 CHANGING = frozenset({"edit", "delete", "move", "execute"})
 """Declared kinds of tool calls that change files."""
+
+
+class Applied(Protocol):
+    """Changes that were made elsewhere and applied to a folder, with a log of their own."""
+
+    log: ChangeLog
+    turn: TurnChanges
+
+    async def act(
+        self,
+        operation: Operation,
+        file: str | None = None,
+        hunk: str | None = None,
+        *,
+        only: frozenset[str] | None = None,
+    ) -> list[Change]: ...
 
 
 class ChangeTracker:
@@ -86,6 +103,8 @@ class ChangeTracker:
         """Folders without a checkpoint in the last turn, each with the reason."""
         self._begun = 0
         """How many turns have begun."""
+        self.applied: list[Applied] = []
+        """Runs of a fan-out whose changes the user has applied to a folder of this session."""
         self._clock.follow(state, every_event=checkpoints.covers)
 
     @property
@@ -102,6 +121,16 @@ class ChangeTracker:
     def states(self) -> dict[str, str]:
         """How each folder is covered. Safe from any thread."""
         return self._checkpoints.states
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The session's folders on this machine."""
+        return self._roots.on_disk
+
+    def enter_applied(self, applied: Applied) -> None:
+        """List changes that the user has brought to a folder of this session. They are no turn of it: who
+        entered them undoes them."""
+        self.applied.append(applied)
 
     @property
     def can_switch(self) -> bool:

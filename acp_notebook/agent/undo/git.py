@@ -111,15 +111,24 @@ class Git:
 
     def query_users(self, *words: str) -> str | None:
         """Run a read-only command on the user's own repository; return its output, or None if it fails."""
-        env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-        env |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-        env["PATH"] = _absolute(env.get("PATH", os.defpath))
         try:
-            with self._start(words, ["-c", "core.fsmonitor=false", *words], env, ()) as started:
-                return os.fsdecode(started.output(timeouts.get().git_users))
+            return os.fsdecode(self.run_users(*words))
         except GitTrouble:
             _log.debug("git failed", exc_info=True)
             return None
+
+    def run_users(self, *words: str, given: Iterable[bytes] = (), own_index: bool = False) -> bytes:
+        """Run a command on the user's own repository, with their settings. Raises GitTrouble.
+
+        `own_index`: it uses our index and leaves theirs alone.
+        """
+        env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        env |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+        env["PATH"] = _absolute(env.get("PATH", os.defpath))
+        if own_index:
+            env["GIT_INDEX_FILE"] = self._env["GIT_INDEX_FILE"]
+        with self._start(words, ["-c", "core.fsmonitor=false", *words], env, given) as started:
+            return started.output(timeouts.get().git_users)
 
     def _start(
         self, words: Sequence[str], arguments: Sequence[str], env: dict[str, str], given: Iterable[bytes]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Literal
 
@@ -52,6 +52,21 @@ class Selection(Struct, frozen=True):
     changes: list[Change]
     hunk: int | None = None
     folders: Sequence[Folders] = ()
+    wanted: Mapping[str, frozenset[int]] = {}
+    """The hunks that are undone afterwards, by the id of the change, if not all or one of them."""
+
+    @classmethod
+    def of(cls, turn: TurnChanges, hunk: str | None, only: frozenset[str] | None) -> Selection:
+        """A hunk, some changes (`only`: their ids), or the agent's changes. Raises UsageError."""
+        changes = [it for it in turn.all if it.id in only] if only is not None else turn.changes
+        number = None if hunk is None or not changes else _hunk_number(changes[0], hunk)
+        ids = {it.id for it in changes}
+        folders = [it for key, it in turn.folders.items() if hunk is None and _is_whole(turn, key, ids, only)]
+        return cls(turn, list(changes), number, folders)
+
+    def wanted_by(self, operation: Operation) -> Mapping[str, frozenset[int]]:
+        """The hunks of each change that are undone after the operation."""
+        return {it.id: _wanted(it, operation, self.hunk) for it in self.changes} | dict(self.wanted)
 
 
 class _Job(Struct, frozen=True):
@@ -98,7 +113,7 @@ class UndoExecutor:
             raise UsageError("that turn changed no files")
         if file is not None:
             only = frozenset({file})
-        found = [_selection(it, hunk, only) for it in turns]
+        found = [Selection.of(it, hunk, only) for it in turns]
         if turn is not None and only is not None and sum(len(it.changes) for it in found) < len(only):
             raise UsageError("that turn has no such change")
         return found if operation != "undo" else found[::-1]
@@ -224,14 +239,6 @@ class UndoExecutor:
         )
 
 
-def _selection(turn: TurnChanges, hunk: str | None, only: frozenset[str] | None) -> Selection:
-    changes = [it for it in turn.all if it.id in only] if only is not None else turn.changes
-    number = None if hunk is None or not changes else _hunk_number(changes[0], hunk)
-    ids = {it.id for it in changes}
-    folders = [it for key, it in turn.folders.items() if hunk is None and _is_whole(turn, key, ids, only)]
-    return Selection(turn, list(changes), number, folders)
-
-
 def _is_whole(turn: TurnChanges, key: str | None, ids: set[str], only: frozenset[str] | None) -> bool:
     """Whether a whole group is selected: a command's changes, or the agent's if `key` is None."""
     if key is None:
@@ -242,10 +249,11 @@ def _is_whole(turn: TurnChanges, key: str | None, ids: set[str], only: frozenset
 
 def _jobs(operation: Operation, chosen: Selection) -> list[_Job]:
     jobs: list[_Job] = []
+    after = chosen.wanted_by(operation)
     for change in in_order(chosen.changes, operation):
         if change.why_not is not None:
             continue
-        wanted = _wanted(change, operation, chosen.hunk)
+        wanted = after[change.id]
         if wanted == change.undone:  # a second click: later edits of the file are no conflict
             change.conflict = None
         else:
@@ -365,7 +373,7 @@ class Restorer:
         source = self._state(change, part, change.undone)
         target = self._state(change, part, undone)
         now = read_state(self._roots, part.path)
-        return _Transition(part.path, now, _step(part.path, source, target, now))
+        return _Transition(part.path, now, merged_step(part.path, source, target, now))
 
     def states(self, change: Change, undone: frozenset[int]) -> tuple[Version | None, Version | None]:
         """The state that the log expects the file to have, and its state with these hunks undone."""
@@ -404,7 +412,7 @@ def _in_order(steps: Sequence[_Transition]) -> list[_Transition]:
     return sorted(steps, key=lambda it: (it.step.write is None) is not nested)
 
 
-def _step(path: str, source: Version | None, target: Version | None, now: Version | None) -> Step:
+def merged_step(path: str, source: Version | None, target: Version | None, now: Version | None) -> Step:
     """The step from `source` to `target`. A notebook that changed since is merged by cell, not by line."""
     if not is_notebook(path) or now in (source, target) or source is None or target is None or now is None:
         return ch.step(source, target, now)

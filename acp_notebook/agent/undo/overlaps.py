@@ -81,7 +81,7 @@ class SharedTurn(Struct, eq=False):
     def start(self) -> None:
         """Call this before the first checkpoint."""
         for other in _running:
-            if _share(other.folders, self.folders):
+            if share_folders(other.folders, self.folders):
                 for one, it in ((self, other), (other, self)):
                     one.others = [*one.others[-MOST_OTHERS + 1 :], it]
         _running.append(self)
@@ -116,7 +116,7 @@ class SharedTurn(Struct, eq=False):
 def note_undo(folders: Sequence[str], path: str, before: Version | None, after: Version | None) -> None:
     """Note for all running turns that the user undid or redid a change. Safe from any thread."""
     for it in tuple(_running):
-        if len(it.undos) < MOST_UNDOS and _share(it.folders, folders):
+        if len(it.undos) < MOST_UNDOS and share_folders(it.folders, folders):
             with suppressed(_log, OSError, Full):  # then it is of unknown origin
                 it.undos.append(Undo(path, it.log.keep(before), it.log.keep(after), next_order()))
 
@@ -156,5 +156,6 @@ OWN = ("client", "agent", "command")
 """How a turn's own changes came about."""
 
 
-def _share(mine: Sequence[str], theirs: Sequence[str]) -> bool:
+def share_folders(mine: Sequence[str], theirs: Sequence[str]) -> bool:
+    """Whether one of the folders is one of the others, or above or below it."""
     return any(f"{a}/".startswith(f"{b}/") or f"{b}/".startswith(f"{a}/") for a in mine for b in theirs)

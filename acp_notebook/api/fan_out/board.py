@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...agent import loop
 from ...core.changes import FileChange
-from ...core.document_protocol import OpenNotebooks
 from ...core.fan_out.changed import all_shown
 from ...core.fan_out.plan import PlannedRun
 from ...core.fan_out.rows import ACTIVE, FINAL, STATES, Progress, Row, RunState, estimate
@@ -63,8 +62,6 @@ class Board:
         self.entries = [Entry(it) for it in runs]
         self.over: Future[None] = Future()
         """Done when every run has its final state, and nothing is left of them."""
-        self.documents: OpenNotebooks | None = None
-        """The notebooks that the page of the table has open, if it is shown in one."""
         self.stopped: str | None = None
         self.at_once = at_once
         self.host = host
@@ -139,9 +136,17 @@ class Board:
         if result.state in ("done", "failed"):
             self._taken.append(result.seconds)
             self._unpriced += result.cost is None
+        self.charge(result)
+
+    def charge(self, result: Result) -> None:
+        """Add what it cost to the costs of all runs."""
+        costs = dict(result.more_costs)
         if result.cost is not None:
             currency = result.currency or ""
-            self._costs[currency] = self._costs.get(currency, 0.0) + result.cost
+            costs[currency] = costs.get(currency, 0.0) + result.cost
+        with self._lock:
+            for currency, amount in costs.items():
+                self._costs[currency] = self._costs.get(currency, 0.0) + amount
 
     def enter_recorded(self, index: int, result: Result) -> None:
         """Enter the result of an earlier call. It costs nothing now."""

@@ -14,19 +14,32 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
 
+import msgspec
+
 from ... import timeouts
 from ...agent import loop
 from ...agent.copies.copy import CopyFailed, Snapshot
 from ...agent.copies.make import snapshot
 from ...core.fan_out.budget import Totals
 from ...core.fan_out.in_copy import IN_COPY, RunPermissions, checked_permissions
-from ...core.fan_out.plan import PlannedRun, Prompt, agents_of, key_of, planned, prompts_of
+from ...core.fan_out.plan import (
+    PlannedRun,
+    Prompt,
+    agents_of,
+    identity_of,
+    keys_of,
+    planned,
+    prompts_of,
+    unfilled_of,
+)
 from ...core.fan_out.task import Result, ScoreSpec, Task
 from ...core.limits import Limits
 from ...core.prompt import content_of
 from ...core.records import Json, plain
 from ...errors import Error, UsageError
+from ...log import logger, suppressed
 from ...notebook.content import contents
+from ..launcher import check_for_runs
 from . import dask
 from .board import Board
 from .dispatcher import Dispatcher, Engine, Plan
@@ -38,12 +51,14 @@ from .run import Run
 from .runs import Runs
 from .scoring import Scorer
 
+_log = logger(__name__)
+
 AT_ONCE = 4
 """Agents of one kernel at a time: an agent in Node takes 150 to 400 MB, and providers limit the rate."""
 
 RIGHTS = (
-    "Each run works in its own copy of the folder. What agents do with their own tools, and the commands and "
-    "functions of setup= and score=, run with your rights: a copy does not keep them from other files"
+    "Each run works in its own copy of the folder. What agents do with commands and with their own tools, "
+    "and setup= and score=, run with your rights: a copy does not keep them from other files"
 )
 
 GivenAgents = str | Mapping[str, Any] | Iterable[str | Sequence[str] | Mapping[str, Any]]
@@ -108,8 +123,8 @@ def fan_out(
 
     `permissions` "allow-in-copy" allows what an agent asks for inside its copy, and rejects everything else;
     "allow", "reject" and a mapping from tool kinds to these are possible. Nobody is asked. What agents do
-    with their own tools, and `setup` and `score`, run with your rights. `env` names the variables that agents
-    get; by default, they get those of `connect`.
+    with commands and their own tools, `setup` and `score` run with your rights. `env` names the variables
+    that agents get; by default, they get those of `connect`.
 
     `score` is a shell command ("pytest -q": the share of tests that passed, or 1 and 0 by the exit code), a
     function of the run (`folder`, `patch`, `text`, `transcript`, `files`, `prompt`, `fields`) that returns a
@@ -134,25 +149,31 @@ def fan_out(
         options = _Options(
             checked_permissions(permissions),
             setup,
-            setup_seconds or timeouts.get().run_setup,
-            _score(score, score_seconds or timeouts.get().run_score),
+            _seconds("setup_seconds", setup_seconds, timeouts.get().run_setup),
+            _score(score, _seconds("score_seconds", score_seconds, timeouts.get().run_score)),
             limits,
-            None if env is None else tuple(env),
+            _names(env),
         )
         contents_of_runs = [_content(it.prompt.parts, folder) for it in runs]
     except ValueError as error:
         raise error if isinstance(error, UsageError) else UsageError(str(error)) from None
-    width = _at_once(at_once, executor)
-    kept = None if record is None else RecordFolder(record)
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        raise UsageError(f"executor is {executor!r}; it can be a concurrent.futures.Executor, or None")
+    judges = [] if options.score is None or options.score.judge is None else [options.score.judge]
     if not os.path.isdir(folder):
         raise UsageError(f"{folder} is not a folder")
+    for named in dict.fromkeys(it.agent for it in (*(run.agent for run in runs), *judges)):
+        check_for_runs(named, folder)
+    width = _at_once(at_once, executor)
+    kept = None if record is None else RecordFolder(record)
     try:
         base = snapshot(folder, share, [] if kept is None else [str(kept.path)])
     except CopyFailed as error:
         raise Error(str(error)) from None
     board = Board(runs, width, platform.node())
     board.give_notice(RIGHTS)
-    for note in base.notes:
+    unfilled = unfilled_of([it.prompt for it in runs])
+    for note in (*base.notes, *([unfilled] if unfilled else [])):
         board.give_notice(note)
     id = secrets.token_hex(6)
     tasks = [
@@ -161,7 +182,7 @@ def fan_out(
     ]
     function = score if callable(score) and not isinstance(score, Judge) else None
     engine = _engine(executor, board, base, function, tasks, id)
-    keys = [key_of(run, content) for run, content in zip(runs, contents_of_runs, strict=True)]
+    keys = [] if kept is None else keys_of(runs, contents_of_runs, _common(options, function, folder, kept))
     found = Runs(board, base.top)
     plan = Plan(
         width,
@@ -199,6 +220,20 @@ def _score(score: GivenScore, seconds: float) -> ScoreSpec | None:
         case _ if callable(score):
             return ScoreSpec("function", seconds=seconds)
     raise ValueError(f"score is {score!r}; it can be a command, a function of the run, or acp.judge(…)")
+
+
+def _seconds(name: str, given: float | None, default: float) -> float:
+    if given is None:
+        return default
+    if isinstance(given, bool) or not isinstance(given, int | float) or not given > 0:
+        raise ValueError(f"{name} is {given!r}; it can be a number above 0, or None")
+    return given
+
+
+def _names(env: Iterable[str] | None) -> tuple[str, ...] | None:
+    if isinstance(env, str | Mapping):
+        raise ValueError("env is a list of the names of variables: their values are those of the worker")
+    return None if env is None else tuple(env)
 
 
 def _at_once(given: int | None, executor: Executor | None) -> int:
@@ -246,6 +281,15 @@ def _kept_results(
     return write
 
 
+def _common(options: _Options, function: Scorer | None, folder: str, kept: RecordFolder) -> Json:
+    """What tells this call from others that write to the same folder. Limits do not count: a run that is done
+    kept them. Nor does the content of the folder: it may change between a call and its repetition."""
+    score = None if options.score is None else msgspec.structs.replace(options.score, seconds=0.0)
+    place = os.path.relpath(os.path.realpath(folder), os.path.realpath(kept.path))
+    parts = [options.permissions, options.setup, score, function and identity_of(function), place]
+    return msgspec.to_builtins(parts)
+
+
 _active: weakref.WeakSet[Board] = weakref.WeakSet()
 
 
@@ -267,7 +311,8 @@ def _stop_all() -> None:
     for board in boards:
         board.cancel()
     for board in boards:
-        board.over.exception(timeouts.get().run_stop)
+        with suppressed(_log, TimeoutError):
+            board.over.exception(timeouts.get().run_stop)
 
 
 def _task(id: str, run: PlannedRun, content: tuple[Json, ...], base: Snapshot, options: _Options) -> Task:

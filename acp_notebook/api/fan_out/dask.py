@@ -34,6 +34,11 @@ WORKERS_EVERY = 10
 CLEARED_AT_ONCE = 100
 
 
+async def _probe(agents: bytes, folder: bytes) -> bytes:
+    """On a thread of the worker: starting agents takes seconds, in which its event loop has to go on."""
+    return await asyncio.to_thread(probe, agents, folder)
+
+
 def is_dask(executor: object) -> bool:
     return type(executor).__module__.startswith("distributed.") and hasattr(executor, "_client")
 
@@ -83,7 +88,7 @@ class DaskEngine(RemoteEngine):
 
         def ask() -> None:
             try:
-                asked.set_result(self._client.run(probe, *self._probe_arguments(), on_error="return"))
+                asked.set_result(self._client.run(_probe, *self._probe_arguments(), on_error="return"))
             except Exception as error:
                 asked.set_exception(error)
 

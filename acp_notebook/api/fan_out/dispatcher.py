@@ -14,20 +14,22 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
+import msgspec
+
 from ...agent.threads import on_a_thread
 from ...core.fan_out.budget import NO_TOTALS, Backoff, Totals
 from ...core.fan_out.choose import duration
 from ...core.fan_out.rows import FINAL
 from ...core.fan_out.task import Result, Task
-from ...log import logger
+from ...log import WARNING, logger, suppressed
 from .board import Board
 from .stop import Stop
 
 _log = logger(__name__)
 
 RETRIES = {"unsent": 1, "folder": 1, "rate_limit": 5}
-"""How often a run is done again, by the reason. Never if it may have sent its prompt, but for a rate limit,
-which refused it."""
+"""How often a run is done again, by the reason. Never if it may have sent its prompt, but for a rate limit
+that refused it before the agent did anything."""
 
 
 class Lost(Exception):
@@ -73,27 +75,45 @@ class Dispatcher:
         self._running: dict[asyncio.Task[None], int] = {}
         self._news = asyncio.Event()
         self._backoff = Backoff()
+        self._starts: Counter[int] = Counter()
         self._retried: Counter[tuple[int, str]] = Counter()
         self._tool_calls = 0
+        self._time_is_up = False
         self._begun = time.monotonic()
 
     async def run(self) -> None:
         """Start runs until all have ended."""
+        loop = asyncio.get_running_loop()
+        for index in tuple(self._waiting):
+            told = partial(loop.call_soon_threadsafe, self._cancelled, index)
+            self._board.entries[index].stop.notify(told)
         try:
-            await on_a_thread(self._engine.prepare)
+            await self._prepare()
             await self._run_all()
         except Exception as error:  # of the engine: no run can be started
             _log.debug("the engine failed", exc_info=True)
             self._fail_all(error)
         finally:
-            await on_a_thread(self._engine.close)
-            self._board.close()
+            try:
+                with suppressed(_log, Exception, level=WARNING):  # whoever waits must not wait forever
+                    await on_a_thread(self._engine.close)
+            finally:
+                self._board.close()
+
+    async def _prepare(self) -> None:
+        """Prepare the engine, but not longer than a run waits for it: workers may take long to answer."""
+        prepared = asyncio.ensure_future(on_a_thread(self._engine.prepare))
+        while not prepared.done() and any(self._board.entries[it].state not in FINAL for it in self._waiting):
+            self._news.clear()
+            news = asyncio.ensure_future(self._news.wait())
+            await asyncio.wait([prepared, news], return_when=asyncio.FIRST_COMPLETED)
+            news.cancel()
+        if prepared.done():
+            prepared.result()
+        else:
+            prepared.add_done_callback(lambda it: it.exception())  # nobody needs it any more
 
     async def _run_all(self) -> None:
-        loop = asyncio.get_running_loop()
-        for index in tuple(self._waiting):
-            told = partial(loop.call_soon_threadsafe, self._cancelled, index)
-            self._board.entries[index].stop.notify(told)
         while self._waiting or self._running:
             self._news.clear()
             self._check_totals()
@@ -111,7 +131,7 @@ class Dispatcher:
         """The seconds until something happens by itself: a rate limit is over, or the time is up."""
         is_free = self._waiting and len(self._running) < self._plan.at_once
         waits = [self._backoff.soonest(time.monotonic())] if is_free else []
-        if self._plan.totals.seconds is not None:
+        if self._plan.totals.seconds is not None and not self._time_is_up:
             waits.append(max(0.0, self._plan.totals.seconds - (time.monotonic() - self._begun)))
         return min(waits, default=None)
 
@@ -135,6 +155,7 @@ class Dispatcher:
         if why is not None:
             self._skip_rest(why)
             if self._plan.totals.seconds is not None and seconds >= self._plan.totals.seconds:
+                self._time_is_up = True
                 self._stop_running()
 
     def _skip_rest(self, why: str) -> None:
@@ -175,6 +196,8 @@ class Dispatcher:
 
     async def _one(self, index: int) -> None:
         entry, task = self._board.entries[index], self._tasks[index]
+        self._starts[index] += 1  # a worker refuses to begin the same id twice
+        task = msgspec.structs.replace(task, id=f"{task.id}-{self._starts[index]}")
         try:
             future = await on_a_thread(lambda: self._engine.submit(index, task, entry.stop))
             result = await asyncio.wrap_future(future)
@@ -189,27 +212,38 @@ class Dispatcher:
 
     def _again(self, index: int, result: Result) -> bool:
         """Whether the run is put back into the queue."""
-        agent, reason = self._agent(index), result.retry
-        if reason is None or self._board.entries[index].stop.is_set or self._board.stopped:
+        reason = result.retry
+        is_hopeless = result.rate_limited and not self._back_off(index, result)
+        if reason is None or is_hopeless or self._board.entries[index].stop.is_set or self._board.stopped:
             return False
         self._retried[index, reason] += 1
         if self._retried[index, reason] > RETRIES[reason]:
             return False
-        if reason == "rate_limit":
-            wait = self._backoff.limited(agent, result.retry_after, time.monotonic())
-            if wait is None:
-                return False
-            label = self._tasks[index].agent.label
-            self._board.give_notice(f"{label} met a rate limit: its next run starts in {duration(wait)}")
+        self._tool_calls += result.tool_calls
+        self._board.charge(result)
         self._board.requeue(index)
         self._waiting.appendleft(index)
         return True
 
+    def _back_off(self, index: int, result: Result) -> bool:
+        """Let all runs of an agent wait that met a rate limit. False: it is no use."""
+        wait = self._backoff.limited(self._agent(index), result.retry_after, time.monotonic())
+        if wait is None:
+            return False
+        label = self._tasks[index].agent.label
+        self._board.give_notice(f"{label} met a rate limit: its next run starts in {duration(wait)}")
+        return True
+
     async def _enter(self, index: int, result: Result) -> None:
-        self._backoff.succeeded(self._agent(index))
+        if not result.rate_limited:
+            self._backoff.succeeded(self._agent(index))
         self._tool_calls += result.tool_calls
         if (on_result := self._plan.on_result) is not None:
-            await on_a_thread(lambda: on_result(index, result))
+            try:
+                await on_a_thread(lambda: on_result(index, result))
+            except Exception as error:  # the result itself must not be lost
+                _log.warning("a result was not recorded", exc_info=True)
+                self._board.give_notice(f"the result of run {index} was not recorded: {error}")
         why = self._board.stopped if result.state == "cancelled" else None
         if not self._board.end(index, result.state, result, why or _cancelled(result)):
             return

@@ -23,10 +23,10 @@ class RecordFolder:
         """Raises UsageError."""
         self.path = Path(folder).expanduser().absolute()
         try:
+            is_new = not self.path.exists()
             self.path.mkdir(parents=True, exist_ok=True)
-            ignore = self.path / ".gitignore"
-            if not ignore.exists():
-                ignore.write_text("*\n")  # the results are no part of the folder that the runs copy
+            if is_new:  # in a folder of the user's, it would hide other files from git
+                (self.path / ".gitignore").write_text("*\n")
         except OSError as error:
             raise UsageError(f"record={os.fspath(folder)!r} cannot be used: {error.strerror}") from None
 

@@ -17,7 +17,7 @@ import msgspec
 from ... import timeouts
 from ...agent.copies.copy import CopyFailed, Snapshot
 from ...core.fan_out.rows import RunState
-from ...core.fan_out.task import AgentSpec, Result, Task, result_from, to_bytes
+from ...core.fan_out.task import AgentSpec, Result, Task, encoded, result_from, to_bytes
 from ...errors import Error
 from ...log import logger, suppressed
 from .board import Board
@@ -92,7 +92,7 @@ class RemoteEngine:
             return {"a worker": error}
 
     def _probe_arguments(self) -> tuple[bytes, bytes]:
-        return msgspec.msgpack.encode(self._agents), msgspec.msgpack.encode(self._snapshot.spec)
+        return encoded(self._agents), encoded(self._snapshot.spec)
 
     def _examine(self, probes: dict[str, Probe | Exception]) -> dict[str, Probe]:
         """The workers that can run all agents; a notice says what the others lack, once."""

@@ -23,6 +23,8 @@ from ...core.fan_out.task import (
     FolderSpec,
     IncompatibleVersion,
     Result,
+    decoded,
+    encoded,
     task_from,
     to_bytes,
 )
@@ -94,8 +96,8 @@ def probe(agents: bytes, folder: bytes) -> bytes:
 
     The arguments are records as MessagePack.
     """
-    specs = msgspec.msgpack.decode(agents, type=list[AgentSpec])
-    spec = msgspec.msgpack.decode(folder, type=FolderSpec)
+    specs = decoded(agents, list[AgentSpec])
+    spec = decoded(folder, FolderSpec)
     found = Probe(
         host=platform.node(),
         package=_version.__version__,
@@ -104,16 +106,18 @@ def probe(agents: bytes, folder: bytes) -> bytes:
         has_folder=make.is_here(spec),
         troubles=_on_a_thread(lambda: {it.label: why for it in specs if (why := _trouble(it))}),
     )
-    return msgspec.msgpack.encode(found)
+    return encoded(found)
 
 
 def _trouble(spec: AgentSpec) -> str | None:
     """Why the agent cannot be started here; None if it can."""
     from ..connect import connect
+    from ..launcher import check_for_runs
 
     agent = spec.agent if isinstance(spec.agent, str) else list(spec.agent)
     with unattended(), tempfile.TemporaryDirectory(prefix="acp-notebook-") as folder:
         try:
+            check_for_runs(spec.agent, folder)
             session = connect(
                 agent,
                 args=spec.args,
@@ -134,6 +138,6 @@ def _trouble(spec: AgentSpec) -> str | None:
 def read_probe(data: bytes) -> Probe:
     """Raises IncompatibleVersion."""
     try:
-        return msgspec.msgpack.decode(data, type=Probe)
+        return decoded(data, Probe)
     except msgspec.DecodeError as error:
         raise IncompatibleVersion(f"it cannot be read: {error}") from None

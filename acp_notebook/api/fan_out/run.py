@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
+from ...agent.copies.branches import commit_on_branch
 from ...core.audit import AuditTable
 from ...core.changes import FileChange
 from ...core.fan_out.rows import Row, RunState
@@ -18,6 +19,9 @@ from .applied import Applied
 if TYPE_CHECKING:
     from ..session import Session
     from .board import Board, Entry
+
+SUBJECT_CHARS = 72
+"""How much of a prompt is the subject of a commit."""
 
 
 class Run:
@@ -196,23 +200,44 @@ class Run:
 
     # ---- actions ------------------------------------------------------------------------------------
 
-    def apply(self) -> Applied:
+    @overload
+    def apply(self) -> Applied: ...
+    @overload
+    def apply(self, *, branch: str) -> str: ...
+    def apply(self, *, branch: str | None = None) -> Applied | str:
         """Bring its changes here, as ordinary uncommitted edits, merged with what you changed since.
 
         Notebooks are merged by cell, an open one in its page. Raises acp.Conflict if something cannot be
-        merged; then nothing is changed. The result can undo it: `applied.revert()`.
+        merged; then nothing is changed. The result can undo it, as for a turn: `applied.revert()`,
+        `applied.changes`. Sessions that are open in this folder list it in `session.changes`.
+
+        With `branch`, the changes become a commit on a new branch instead, whose id is returned: its parent
+        is HEAD, and what you have not committed is not in it. HEAD, index and files stay as they are.
         """
         if not self.done:
             raise UsageError(f"run {self.index} is {self.state}: apply it when it has ended")
         if not self.files:
             raise UsageError(f"run {self.index} changed no files: there is nothing to apply")
+        if branch is not None:
+            subject = (self.prompt.strip().splitlines() or [""])[0][:SUBJECT_CHARS]
+            message = f"{subject or f'Run {self.index}'}\n\nBy {self._by}.\n"
+            return commit_on_branch(self._base, self.files, branch, message)
+        if self.applied is not None:
+            return self.applied.redo()
         board, index = self._board, self.index
         applied = Applied(
-            self._base, self.files, board.documents, lambda applied: board.set_applied(index, applied)
+            self._base,
+            self.files,
+            on_change=lambda applied: board.set_applied(index, applied),
+            name=f"run {index}",
+            by=self._by,
         )
-        applied.redo()
-        self.applied = applied
+        self.applied = applied.redo()
         return applied
+
+    @property
+    def _by(self) -> str:
+        return f"{self.agent}, run {self.index} of a fan-out"
 
     def cancel(self) -> None:
         """Stop the run, if it has not ended. Returns at once."""

@@ -99,14 +99,20 @@ class Runs(Sequence[Run]):
 
     def compare(self, left: int | Run, right: int | Run, /) -> Comparison:
         """Two runs side by side: their rows, answers and changed files, as data that a notebook displays."""
-        sides = [_side(self._runs[it] if isinstance(it, int) else it) for it in (left, right)]
-        one, other = ({it.path: it for it in run.files} for run in (self._run(left), self._run(right)))
+        runs = [self._run(it) for it in (left, right)]
+        sides = [_side(it) for it in runs]
+        one, other = ({it.path: it for it in run.files} for run in runs)
         paths = sorted({*one, *other})
         same = [it for it in paths if it in one and it in other and one[it].after == other[it].after]
         return Comparison(left=sides[0], right=sides[1], paths=tuple(paths), same=tuple(same))
 
     def _run(self, run: int | Run) -> Run:
-        return self._runs[run] if isinstance(run, int) else run
+        if isinstance(run, Run):
+            return run
+        try:
+            return self._runs[run]
+        except (IndexError, TypeError):
+            raise UsageError(f"there is no run {run!r}: they are 0 to {len(self) - 1}") from None
 
     # ---- waiting and stopping -----------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from ...agent.copies.commands import ShellCommand
 from ...core.changes import FileChange
 from ...core.fan_out.scores import command_score, judge_prompt, returned_score, verdict_in
 from ...core.fan_out.task import AgentSpec, ChangedFile, ScoreSpec
-from ...core.records import Cost, Json
+from ...core.records import Json
 from ...core.snapshot import Snapshot
 from ...errors import Error
 from .stop import Stop
@@ -21,8 +21,8 @@ from .stop import Stop
 Scorer = Callable[["ScoredRun"], Any]
 """The user's function: returns a number, or a number and a text."""
 
-Ask = Callable[[AgentSpec, str, float], tuple[str, Cost | None]]
-"""Asks a judge, and returns its answer and what it cost. Raises Error."""
+Ask = Callable[[AgentSpec, str, float], str]
+"""Asks a judge, and returns its answer. Raises Error."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,6 @@ class Scored:
     score: float | None = None
     text: str | None = None
     error: str | None = None
-    cost: Cost | None = None
 
 
 def score_run(spec: ScoreSpec, run: ScoredRun, function: Scorer | None, ask: Ask, stop: Stop) -> Scored:
@@ -58,7 +57,7 @@ def score_run(spec: ScoreSpec, run: ScoredRun, function: Scorer | None, ask: Ask
             return _by_command(spec, run, stop)
         if spec.kind == "judge":
             return _by_judge(spec, run, ask)
-        return _by_function(spec, run, function)
+        return _by_function(spec, run, function, stop)
     except (Error, ValueError, OSError) as error:
         return Scored(error=f"no score: {error}")
 
@@ -75,15 +74,15 @@ def _by_command(spec: ScoreSpec, run: ScoredRun, stop: Stop) -> Scored:
 
 def _by_judge(spec: ScoreSpec, run: ScoredRun, ask: Ask) -> Scored:
     assert spec.judge is not None
-    answer, cost = ask(spec.judge, judge_prompt(spec.rubric, run.prompt, run.text, run.patch), spec.seconds)
+    answer = ask(spec.judge, judge_prompt(spec.rubric, run.prompt, run.text, run.patch), spec.seconds)
     try:
         score, reason = verdict_in(answer)
     except ValueError as error:
-        return Scored(error=f"no score: {error}", cost=cost)
-    return Scored(score, reason or None, cost=cost)
+        return Scored(error=f"no score: {error}")
+    return Scored(score, reason or None)
 
 
-def _by_function(spec: ScoreSpec, run: ScoredRun, function: Scorer | None) -> Scored:
+def _by_function(spec: ScoreSpec, run: ScoredRun, function: Scorer | None, stop: Stop) -> Scored:
     """On a thread of its own: one that does not return is left behind."""
     if function is None:
         return Scored(error="no score: the function did not arrive at the worker")
@@ -96,8 +95,11 @@ def _by_function(spec: ScoreSpec, run: ScoredRun, function: Scorer | None) -> Sc
             done.set_exception(error)
 
     threading.Thread(target=call, name="acp-score", daemon=True).start()
-    if not wait([done], spec.seconds).done:
-        return Scored(error=_too_long(spec))
+    stopped: Future[Any] = Future()
+    with stop.calling(lambda: stopped.set_result(None)):
+        wait([done, stopped], spec.seconds, return_when=FIRST_COMPLETED)
+    if not done.done():
+        return Scored(error="no score: cancelled" if stop.is_set else _too_long(spec))
     if (error := done.exception()) is not None:
         return Scored(error=f"no score: the function raised {type(error).__name__}: {error}")
     return Scored(*returned_score(done.result()))

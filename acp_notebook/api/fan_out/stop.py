@@ -28,9 +28,6 @@ class Stop:
         for callback in callbacks:
             callback()
 
-    def wait(self, seconds: float) -> bool:
-        return self._event.wait(seconds)
-
     def notify(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Call the function when it is set, or at once if it is set already. Returns how to unregister it."""
         with self._lock:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from ... import timeouts
 from ...log import logger, suppressed
 from .stop import Stop
 
@@ -23,9 +25,6 @@ FILE_PAUSE_S = 0.2
 
 EVENT_WAIT_S = 5.0
 """How long one request to the scheduler waits for a cancel: it answers at once when there is one."""
-
-MOST_FAILURES = 2
-"""A scheduler that does not answer so often is gone, and with it whoever wants the result."""
 
 FAILURE_PAUSE_S = 0.5
 
@@ -92,7 +91,7 @@ class DaskToken(NoToken):
         self._index = index
         self._begun: Any = Event(f"{name}-begun", client=client)
         self._cancel: Any = Event(f"{name}-cancel", client=client)
-        self._failures = 0
+        self._silent_since: float | None = None
 
     def claim(self) -> bool:
         if self._begun.is_set():
@@ -103,13 +102,14 @@ class DaskToken(NoToken):
     def is_cancelled(self, closed: threading.Event) -> bool:
         try:
             found = bool(self._cancel.wait(timeout=EVENT_WAIT_S))
-            self._failures = 0
+            self._silent_since = None
             return found
         except Exception:  # of the network, in any of Dask's ways
             _log.debug("the scheduler does not answer", exc_info=True)
-            self._failures += 1
+            since = self._silent_since = self._silent_since or time.monotonic()
             closed.wait(FAILURE_PAUSE_S)
-            return self._failures >= MOST_FAILURES
+            # Then it is gone, and with it whoever wants the result.
+            return time.monotonic() - since >= timeouts.get().scheduler_gone
 
     def report(self, state: str) -> None:
         with suppressed(_log, Exception):  # of the network: only the display of a state is at stake

@@ -35,6 +35,7 @@ from ...errors import AgentDied, AgentError, AgentNotFound, AuthenticationRequir
 from ...log import WARNING, logger, suppressed
 from ...notebook.runtime import unattended
 from ..connect import connect
+from ..launcher import check_for_runs
 from ..session import Session
 from ..turn import Turn
 from .scoring import ScoredRun, Scorer, score_run
@@ -66,12 +67,20 @@ NOBODY = Watch()
 
 
 class Failed(Exception):
-    """The run cannot go on. `retry`: why it may be tried again."""
+    """The run cannot go on. `retry`: why it may be tried again; `limited`: a rate limit ended it."""
 
-    def __init__(self, error: Exception, retry: Retry | None = None, after: float | None = None) -> None:
+    def __init__(
+        self,
+        error: Exception,
+        retry: Retry | None = None,
+        *,
+        limited: bool = False,
+        after: float | None = None,
+    ) -> None:
         super().__init__(str(error))
         self.error = error
         self.retry = retry
+        self.limited = limited
         self.after = after
 
 
@@ -112,14 +121,14 @@ def carry_out(
     state: RunState = "failed"
     error: Exception | None = None
     retry: Retry | None = None
-    after: float | None = None
+    limited, after = False, None
     try:
         with unattended():
             state = _Work(task, stop, watch, found, function, remove).run(packed)
     except Cancelled:
         state = "cancelled"
     except Failed as failed:
-        error, retry, after = failed.error, failed.retry, failed.after
+        error, retry, limited, after = failed.error, failed.retry, failed.limited, failed.after
     except Exception as unexpected:  # a run never raises into the others
         _log.warning("a run failed unexpectedly", exc_info=True)
         error = unexpected
@@ -134,6 +143,7 @@ def carry_out(
         package=_version.__version__,
         error=None if error is None else ErrorInfo(type(error).__name__, str(error)),
         retry=retry,
+        rate_limited=limited,
         retry_after=after,
         **found.fields,
     )
@@ -164,7 +174,7 @@ class _Work:
         try:
             if self._task.setup is not None:
                 with self._found.timed("setup"):
-                    self._set_up(self._task.setup, copy.cwd)
+                    self._set_up(self._task.setup, copy)
             try:
                 state = self._prompt(copy)
             finally:  # also of a run that failed: what it did until then may be of use
@@ -173,6 +183,8 @@ class _Work:
                 self._watch.state("scoring")
                 with self._found.timed("score"):
                     self._score(self._task.score, copy)
+                if self._found.fields["score"] is None:
+                    self._check()  # cancelled in its score: it is not done, and not recorded as done
             return state
         finally:
             with self._found.timed("remove"):
@@ -190,10 +202,10 @@ class _Work:
         except CopyFailed as error:
             raise Failed(error, "unsent") from None
 
-    def _set_up(self, line: str, cwd: str) -> None:
+    def _set_up(self, line: str, copy: Copy) -> None:
         self._check()
         try:
-            command = ShellCommand(line, cwd)
+            command = ShellCommand(line, copy.cwd)
         except OSError as error:
             raise Failed(error) from None
         with self._stop.calling(command.stop):
@@ -204,6 +216,10 @@ class _Work:
         if outcome.code != 0:
             said = outcome.output.strip()[-SETUP_CHARS:]
             raise Failed(Error(f"setup failed with exit code {outcome.code}: {said}"))
+        try:
+            copy.mark()
+        except CopyFailed as error:
+            raise Failed(error) from None
 
     def _compare(self, copy: Copy) -> None:
         if "turn" not in self._found.times:
@@ -234,26 +250,29 @@ class _Work:
         ask = partial(self._ask_judge, copy)
         scored = score_run(spec, run, self._function, ask, self._stop)
         fields |= {"score": scored.score, "score_text": scored.text, "score_error": scored.error}
-        if scored.cost is not None and fields["currency"] in (None, scored.cost.currency):
-            fields |= {
-                "cost": (fields["cost"] or 0.0) + scored.cost.amount,
-                "currency": scored.cost.currency,
-            }
 
-    def _ask_judge(
-        self, copy: Copy, agent: AgentSpec, prompt: str, seconds: float
-    ) -> tuple[str, Cost | None]:
+    def _charge(self, cost: Cost) -> None:
+        """Add what a judge cost."""
+        fields = self._found.fields
+        if fields["currency"] in (None, cost.currency):
+            fields |= {"cost": (fields["cost"] or 0.0) + cost.amount, "currency": cost.currency}
+        else:
+            fields["more_costs"] = {cost.currency: cost.amount}
+
+    def _ask_judge(self, copy: Copy, agent: AgentSpec, prompt: str, seconds: float) -> str:
         session = self._open(agent, copy, JUDGES_PERMISSIONS, max_seconds=seconds)
         try:
             turn = session.start(prompt)
             turn._shown_by = "fan_out"
             with self._stop.calling(turn.cancel):
                 error = turn._run.done.result()
+            if turn.cost is not None:  # also of one that failed
+                self._charge(turn.cost)
             if error is not None:
                 raise error
             if turn.limit is not None:
                 raise Error(f"it was stopped by a limit: {turn.limit}")
-            return turn.text, turn.cost
+            return turn.text
         finally:
             session.agent.close()
 
@@ -308,6 +327,7 @@ class _Work:
         max_tool_calls: float | None = None,
         max_cost: float | None = None,
     ) -> Session:
+        check_for_runs(spec.agent, copy.cwd)
         shared = [real for real, _ in self._task.folder.share if os.path.isdir(real)]
         return connect(
             spec.agent if isinstance(spec.agent, str) else list(spec.agent),
@@ -366,7 +386,8 @@ class _Work:
             return "cancelled"
         if isinstance(error, AgentError):
             limited, after = rate_limit(str(error), error.code, error.data)
-            raise Failed(error, "rate_limit" if limited else None, after)
+            retry: Retry | None = "rate_limit" if limited and _did_nothing(turn) else None
+            raise Failed(error, retry, limited=limited, after=after)
         if isinstance(error, AgentDied):
             raise Failed(error, "unsent" if error.untaken else None)
         if error is not None:
@@ -390,6 +411,11 @@ class _Work:
             return state.listen(on_event)
 
         return loop.call(listen())
+
+
+def _did_nothing(turn: Turn) -> bool:
+    """Whether the agent certainly refused the prompt before it did anything or cost anything."""
+    return not (turn._run.begun or turn.text or turn.tool_calls or turn.cost is not None)
 
 
 def _part(part: Json, cwd: str) -> Any:

@@ -7,11 +7,12 @@ the numbers, or when it says what it has, and gets the whole table.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
+from ..changes import FileChange
 from ..intents import BadIntent
 from ..page_messages import PageMessage, Places
 from ..records import Json, build, written
@@ -43,6 +44,8 @@ class RunDetails(PageMessage, frozen=True, tag="details"):
 
     run: int
     html: str
+    changes: tuple[FileChange, ...] | None = None
+    """The files that were applied to the user's folder, and their states; None: the run was not applied."""
 
 
 class TableStatic(PageMessage, frozen=True, tag="table_static"):
@@ -88,17 +91,34 @@ class StopRuns(Struct, frozen=True, tag_field="t", tag="stop_runs"):
 
 
 class ApplyRun(Struct, frozen=True, tag_field="t", tag="apply_run"):
-    """Bring the changes of a run to the user's folder, or undo that."""
+    """Bring the changes of a run to the user's folder."""
 
     run: int
-    undo: bool = written(False)
 
     def __post_init__(self) -> None:
-        if self.run < 0:
-            raise ValueError("there is no such run")
+        _check_run(self.run)
 
 
-RunsIntent = TableSync | TableBye | StopRuns | ApplyRun
+class ChangeRun(Struct, frozen=True, tag_field="t", tag="change_run"):
+    """Undo, redo or keep changes that were applied: all of a run, a file, or a hunk of it."""
+
+    run: int
+    operation: Literal["undo", "redo", "keep"]
+    file: str | None = None
+    hunk: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_run(self.run)
+        if self.hunk is not None and self.file is None:
+            raise ValueError("a hunk is one of a file: name both")
+
+
+def _check_run(run: int) -> None:
+    if run < 0:
+        raise ValueError("there is no such run")
+
+
+RunsIntent = TableSync | TableBye | StopRuns | ApplyRun | ChangeRun
 build(RunsIntent)
 
 

@@ -6,14 +6,18 @@ Pure. A prompt is a text, or a list of parts; which parts can be sent is decided
 from __future__ import annotations
 
 import hashlib
+import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
+from types import CodeType
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from ..agent_url import is_address, read_url
 from ..records import Json
 from .task import AgentSpec
 
@@ -31,6 +35,8 @@ class Prompt(Struct, frozen=True):
     parts: tuple[Any, ...]
     label: str
     fields: Mapping[str, Json] = {}
+    unfilled: tuple[str, ...] = ()
+    """Words in braces that are no field, if there are fields: they stay as they are."""
 
 
 class PlannedRun(Struct, frozen=True):
@@ -69,13 +75,28 @@ def prompts_of(given: Any, for_each: Any = None) -> tuple[Prompt, ...]:
     column "prompt". Raises ValueError."""
     named = [*_named(given)]
     if for_each is None:
-        return tuple(_filled(label, parts, fields) for label, parts, fields in named)
-    items = [*_items(for_each)]
+        return tuple(_filled(number, *it) for number, it in enumerate(named))
     return tuple(
-        _filled(label, parts, {**fields, **item}, required=item)
-        for item in items
+        _filled(number, label, parts, {**fields, **item}, required=item)
+        for number, item in enumerate(_items(for_each))
         for label, parts, fields in named
     )
+
+
+def unfilled_of(prompts: Sequence[Prompt]) -> str | None:
+    """A notice about words in braces that look like fields and are none."""
+    words = dict.fromkeys(word for it in prompts for word in it.unfilled)
+    if not words:
+        return None
+    known = dict.fromkeys(name for it in prompts for name in it.fields)
+    return (
+        f"the prompts have {_braced(words)}, which is no field and stays as it is. The fields are "
+        f"{_braced(known)}"
+    )
+
+
+def _braced(names: Iterable[str]) -> str:
+    return ", ".join(f"{{{it}}}" for it in names)
 
 
 Named = tuple[str | None, tuple[Any, ...], Mapping[str, Json]]
@@ -106,7 +127,11 @@ def _row(row: Mapping[str, Json]) -> Named:
 
 def _parts(prompt: Any) -> tuple[Any, ...]:
     parts = tuple(prompt) if isinstance(prompt, list | tuple) else (prompt,)
-    if not parts or not any(not isinstance(it, str) or it.strip() for it in parts):
+    if (
+        not parts
+        or any(map(_is_missing, parts))
+        or all(isinstance(it, str) and not it.strip() for it in parts)
+    ):
         raise ValueError("a prompt is empty")
     return parts
 
@@ -121,6 +146,9 @@ def table_rows(given: Any) -> list[dict[str, Json]] | None:
             raise ValueError("the columns of prompts have different lengths")
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     if hasattr(given, "columns"):
+        names = [*map(str, given.columns)]
+        if twice := [it for it in dict.fromkeys(names) if names.count(it) > 1]:
+            raise ValueError(f"the table has several columns of the same name: {', '.join(twice)}")
         rows = given.to_dict("records") if hasattr(given, "iterrows") else given.to_dicts()
         return [{str(name): _plain(it) for name, it in row.items()} for row in rows]
     return None
@@ -145,6 +173,7 @@ def _items(for_each: Any) -> Iterator[dict[str, Json]]:
 
 
 def _filled(
+    number: int,
     label: str | None,
     parts: tuple[Any, ...],
     fields: Mapping[str, Json],
@@ -152,10 +181,17 @@ def _filled(
 ) -> Prompt:
     """The prompt with its fields; braces around other words stay, because prompts contain code."""
     if required and not any(_uses(part, required) for part in parts):
-        names = ", ".join(f"{{{it}}}" for it in required)
-        raise ValueError(f"the prompt uses none of the fields {names}, so that all prompts would be equal")
+        raise ValueError(
+            f"the prompt uses none of the fields {_braced(required)}, so that all prompts would be equal"
+        )
+    used = dict.fromkeys(word for it in parts if isinstance(it, str) for word in _FIELD.findall(it))
+    if missing := [it for it in used if it in fields and fields[it] is None]:
+        raise ValueError(
+            f"row {number} has no value for {_braced(missing)}: fill it in, or leave the row out"
+        )
     made = tuple(_fill(it, fields) if isinstance(it, str) else it for it in parts)
-    return Prompt(made, label or label_of(made), dict(fields))
+    unfilled = tuple(it for it in used if it not in fields) if fields else ()
+    return Prompt(made, label or label_of(made), dict(fields), unfilled)
 
 
 def _uses(part: Any, fields: Mapping[str, Json]) -> bool:
@@ -174,10 +210,21 @@ def label_of(parts: Iterable[Any]) -> str:
 
 
 def _plain(value: Any) -> Json:
-    """A cell of a table as JSON: numbers of numpy become Python's."""
+    """A cell of a table as JSON: numbers of numpy become Python's, and what is missing None."""
+    if _is_missing(value):
+        return None
     if hasattr(value, "item") and not isinstance(value, str | bytes):
         value = value.item()
     return value if isinstance(value, str | int | float | bool) or value is None else str(value)
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether it is None, or what a data frame has for a missing value: NaN, NaT, NA."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or _is_nan(value)
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and value != value
 
 
 # ---- agents -----------------------------------------------------------------------------------------
@@ -201,7 +248,7 @@ def agents_of(given: Any) -> tuple[AgentSpec, ...]:
 
 def _agent(given: Any) -> AgentSpec:
     if isinstance(given, str) and given.strip():
-        return AgentSpec(given, given)
+        return AgentSpec(given, read_url(given.strip()).name if is_address(given) else given)
     if isinstance(given, Mapping):
         if "agent" not in given or set(given) - _AGENT_KEYS:
             raise ValueError(f"an agent is {dict(given)!r}; it can have {', '.join(sorted(_AGENT_KEYS))}")
@@ -219,7 +266,36 @@ def _agent(given: Any) -> AgentSpec:
 # ---- recordings -------------------------------------------------------------------------------------
 
 
-def key_of(run: PlannedRun, content: Sequence[Json]) -> str:
-    """The name of a run in a folder of results: equal for the same prompt, agent and attempt."""
-    data = msgspec.json.encode([content, msgspec.to_builtins(run.agent), run.attempt], order="sorted")
-    return hashlib.sha256(data).hexdigest()[:20]
+def keys_of(runs: Sequence[PlannedRun], contents: Sequence[Sequence[Json]], common: Json = None) -> list[str]:
+    """The names of runs in a folder of results, equal for the same run of the same call: prompt and fields,
+    agent, attempt, and what all runs have in `common`. Runs that are equal in all of it are counted."""
+    found: list[str] = []
+    counts: Counter[bytes] = Counter()
+    for run, content in zip(runs, contents, strict=True):
+        parts = [content, run.prompt.fields, msgspec.to_builtins(run.agent), run.attempt, common]
+        data = json.dumps(parts, sort_keys=True).encode()
+        counts[data] += 1
+        found.append(hashlib.sha256(data + b"%d" % counts[data]).hexdigest()[:20])
+    return found
+
+
+def identity_of(function: Any) -> Json:
+    """What tells one function of the user from another, also in another process: its code, and the plain
+    values that it has from outside."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        named = function if hasattr(function, "__qualname__") else type(function)
+        return [named.__module__, named.__qualname__]
+    cells = [it.cell_contents for it in function.__closure__ or ()]
+    return [_code(code), *map(_value, (*(function.__defaults__ or ()), *cells))]
+
+
+def _code(code: CodeType) -> Json:
+    values = [_code(it) if isinstance(it, CodeType) else _value(it) for it in code.co_consts]
+    return [code.co_code.hex(), *code.co_names, values]
+
+
+def _value(value: Any) -> str:
+    """A plain value; of others only the type, because their text may have an address in it."""
+    is_plain = isinstance(value, str | bytes | int | float | None)
+    return repr(value) if is_plain else type(value).__qualname__

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -131,6 +131,8 @@ class Result(Struct, frozen=True, kw_only=True, omit_defaults=True):
     usage: TokenUsage | None = None
     cost: float | None = None
     currency: str | None = None
+    more_costs: Mapping[str, float] = {}
+    """What a judge cost in other currencies, by currency."""
     tool_calls: int = 0
     files: tuple[ChangedFile, ...] = ()
     patch: bytes = b""
@@ -149,6 +151,8 @@ class Result(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The limit that stopped the turn."""
     error: ErrorInfo | None = None
     retry: Retry | None = None
+    rate_limited: bool = False
+    """It ended with a rate limit. It is only tried again (`retry`) if it certainly did nothing."""
     retry_after: float | None = None
     """How long the agent asks to wait after a rate limit."""
 
@@ -156,10 +160,48 @@ class Result(Struct, frozen=True, kw_only=True, omit_defaults=True):
 build(Task, Result)
 
 T = TypeVar("T", Task, Result)
+U = TypeVar("U")
+
+
+_NOT_UTF_8 = 1
+"""The code of a text that UTF-8 cannot encode: names of files may be any bytes."""
+
+
+def encoded(data: object) -> bytes:
+    """As MessagePack."""
+    try:
+        return msgspec.msgpack.encode(data)
+    except UnicodeEncodeError:
+        return msgspec.msgpack.encode(_marked(msgspec.to_builtins(data, builtin_types=(bytes,))))
+
+
+def decoded(data: bytes, cls: type[U]) -> U:
+    """Raises msgspec.DecodeError."""
+    return msgspec.convert(msgspec.msgpack.decode(data, ext_hook=_unmarked), cls)
+
+
+def _marked(value: Any) -> Any:
+    match value:
+        case str():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                return msgspec.msgpack.Ext(_NOT_UTF_8, value.encode(errors="surrogatepass"))
+        case dict():
+            return {name.encode(errors="replace").decode(): _marked(it) for name, it in value.items()}
+        case list() | tuple():
+            return [_marked(it) for it in value]
+    return value
+
+
+def _unmarked(code: int, data: memoryview) -> str:
+    if code != _NOT_UTF_8:
+        raise msgspec.DecodeError(f"it has an extension {code}")
+    return bytes(data).decode(errors="surrogatepass")
 
 
 def to_bytes(data: Task | Result) -> bytes:
-    return zlib.compress(msgspec.msgpack.encode(data), 1)
+    return zlib.compress(encoded(data), 1)
 
 
 def task_from(data: bytes) -> Task:
@@ -174,14 +216,14 @@ def _read(data: bytes, cls: type[T]) -> T:
     """Raises IncompatibleVersion."""
     try:
         raw = zlib.decompress(data)
-        version = msgspec.msgpack.decode(raw, type=_Versioned).version
+        version = decoded(raw, _Versioned).version
         if version != VERSION:
             raise IncompatibleVersion(
                 f"it has format {version}, and this acp_notebook reads format {VERSION}: install "
                 "the same version of acp_notebook on all machines"
             )
-        return msgspec.msgpack.decode(raw, type=cls)
-    except (zlib.error, msgspec.DecodeError) as error:
+        return decoded(raw, cls)
+    except (zlib.error, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise IncompatibleVersion(f"it cannot be read: {error}") from None
 
 

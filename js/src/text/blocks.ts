@@ -9,8 +9,8 @@
 // - `settle` parses the rest, and rebuilds blocks whose links were defined after their use.
 // After `settle` the blocks are those of the whole text, however it was split into chunks.
 
-import { OpenFence, closes, opening } from "./fence";
-import { languageOf, lineStarts, outline, parse } from "./parser";
+import { OpenFence, closes, languageOf, opening } from "./fence";
+import { lineStarts, outline, parse } from "./parser";
 import type { Block, Outline, References } from "./parser";
 import { Pieces } from "./pieces";
 import { prose, visible } from "./visible";

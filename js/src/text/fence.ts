@@ -64,3 +64,8 @@ export class OpenFence {
     return false;
   }
 }
+
+/** The first word after the opening of a fence, if it can be a language. */
+export function languageOf(info: string): string {
+  return /^[\w+#.-]{1,32}(?=$|[\s,{:])/.exec(info.trim())?.[0].toLowerCase() ?? "";
+}

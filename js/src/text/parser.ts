@@ -5,6 +5,7 @@
 import createParser from "markdown-it";
 import type { Env, MarkdownIt, StateCore, Token } from "markdown-it";
 import { autolinks } from "./autolinks";
+import { languageOf } from "./fence";
 import { isLink, isPicture } from "./links";
 import { math } from "./math";
 import { LONG_WORD, piecesOf } from "./pieces";
@@ -109,11 +110,6 @@ function blockOf(tokens: Token[], source: string, around: Around, key: number): 
   return long || html.length > MAX_HTML
     ? plain()
     : { kind: "html", key, source, html, heading: around.heading };
-}
-
-/** The first word after the fence, if it can be a language. */
-export function languageOf(info: string): string {
-  return /^[\w+#.-]{1,32}(?=$|[\s,{:])/.exec(info.trim())?.[0].toLowerCase() ?? "";
 }
 
 function made(): MarkdownIt {

@@ -3,7 +3,7 @@
 
 import { MAX_CHARS, highlight } from "../text/highlight";
 import type { Part } from "../text/highlight";
-import { languageOf } from "../text/parser";
+import { languageOf } from "../text/fence";
 import type { Line, Row } from "./diff_rows";
 
 /** A piece of a line, up to this place in it, in one colour. */

@@ -2,7 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { isLink } from "../text/links";
-import { languageOf } from "../text/parser";
+import { languageOf } from "../text/fence";
 import { piecesOf } from "../text/pieces";
 import { visible } from "../text/visible";
 import type { Content } from "../types";

@@ -1,7 +1,7 @@
 // The table of a fan-out: a row for each run, a page of them at a time. A row opens its details below it.
 
 import { useLayoutEffect, useMemo, useState } from "preact/hooks";
-import type { RunsSnapshot, TableRow } from "../types";
+import type { OperationIntent, RunsSnapshot, TableRow } from "../types";
 import { line } from "./display_text";
 import { Cell } from "./runs_cells";
 import { FALLS, HEADS, columnsOf, sorted } from "./runs_columns";
@@ -18,8 +18,8 @@ const MOST_OPEN = 20;
 interface Props {
   snapshot: RunsSnapshot;
   stop: () => void;
-  /** Bring the changes of a run to the user's folder, or undo that. */
-  apply: (run: number, undo: boolean) => void;
+  /** Bring the changes of a run to the user's folder (null), or undo, redo or keep them there. */
+  apply: (run: number, operation: OperationIntent | null) => void;
   setOpen: (runs: ReadonlySet<number>) => void;
 }
 
@@ -63,11 +63,11 @@ export function RunsView({ snapshot, stop, apply, setOpen }: Props) {
                   ? [
                       <tr key={`${run} details`} role="row" class="acp-runs-details">
                         <td role="cell" colSpan={columns.length}>
-                          <RunDetails run={run} html={details.get(run)} />
+                          <RunDetails run={run} html={details.get(run)?.html} />
                           <ApplyBar
-                            row={row}
-                            apply={apply}
-                            busy={applying.has(run) || link !== "live"}
+                            {...{ row, apply, link }}
+                            changes={details.get(run)?.changes}
+                            pending={applying.get(run)}
                             refused={refused.get(run)}
                           />
                         </td>

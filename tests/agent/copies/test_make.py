@@ -165,3 +165,35 @@ def test_changes_can_be_asked_for_again(tmp_path: Path) -> None:
     finally:
         copy.remove()
         base.close()
+
+
+@pytest.mark.parametrize("name", ["data[1]", "what?", "a*b", "back\\slash", "!not", "#no", "end "])
+def test_any_name_can_be_shared(name: str, tmp_path: Path) -> None:
+    folder = make_repository(tmp_path / "project")
+    (folder / name).mkdir()
+    (folder / name / "big.csv").touch()
+    base = make.snapshot(str(folder), [name])
+    copy = make.copy(base.spec)
+    try:
+        assert Path(copy.top, name, "big.csv").exists()
+        assert copy.changes() == ((), b"")
+    finally:
+        copy.remove()
+        base.close()
+
+
+def test_a_small_file_that_is_shared_is_copied(tmp_path: Path) -> None:
+    """A link would lead out of the copy, where an agent may not read through us."""
+    folder = make_repository(tmp_path / "project")
+    (folder / ".gitignore").write_text("data/\n.env\n")
+    (folder / ".env").write_text("KEY=1\n")
+    base = make.snapshot(str(folder), [".env"])
+    copy = make.copy(base.spec)
+    try:
+        shared = Path(copy.top, ".env")
+        assert shared.read_text() == "KEY=1\n" and not shared.is_symlink()
+        shared.write_text("changed")
+        assert copy.changes() == ((), b"") and (folder / ".env").read_text() == "KEY=1\n"
+    finally:
+        copy.remove()
+        base.close()

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,10 +17,10 @@ import pytest
 
 import acp_notebook as acp
 from acp_notebook import timeouts
-from acp_notebook.core.fan_out.rows import FINAL
-from tests.agent.process_helpers import wait_gone, wait_until
-from tests.api.fan_out.counting import AGENT, WAIT_S, Counted
+from tests.agent.process_helpers import wait_gone
+from tests.api.fan_out.counting import AGENT, GONE_S, WAIT_S, Counted, FinalStates, wait_gone_soon
 from tests.api.fan_out.repository import make_repository
+from tests.waiting import wait_until
 
 distributed = pytest.importorskip("distributed")
 
@@ -88,6 +89,33 @@ def test_a_killed_worker_loses_its_run_and_no_prompt_is_sent_twice(client: Any, 
     assert max(Counter(counted.prompts).values()) == 1 and counted.living == []
 
 
+def test_a_run_that_was_refused_before_it_began_is_done_again(client: Any, tmp_path: Path) -> None:
+    folder, counted = make_repository(tmp_path / "project"), Counted(tmp_path / "log")
+    [run] = fan_out(client, "limit 2", counted, folder).wait(LONG_S)
+    assert (run.state, run.error) == ("done", None) and counted.prompts == ["limit 2"] * 2
+
+
+@pytest.mark.slow
+def test_a_hundred_runs_with_a_worker_killed_and_one_cancelled(client: Any, tmp_path: Path) -> None:
+    folder, counted = make_repository(tmp_path / "project"), Counted(tmp_path / "log")
+    prompts = [f"say {number}" for number in range(100)]
+    prompts[10], prompts[50] = "sleep 600 cancelled", "sleep 600 killed"
+    runs = fan_out(client, prompts, counted, folder)
+    finals = FinalStates(runs)
+    wait_until(lambda: prompts[50] in counted.prompts, "both workers are held", LONG_S)
+    [agent] = [pid for pid, it in zip(counted.pids, counted.prompts, strict=True) if it == prompts[50]]
+    os.kill(worker_of(client, agent), signal.SIGKILL)
+    begun = time.monotonic()
+    wait_gone(agent)
+    assert time.monotonic() - begun < GONE_S
+    runs[10].cancel()
+    runs.wait(LONG_S)
+    assert finals.check() == {"done": 98, "cancelled": 1, "lost": 1}, runs
+    assert (runs[10].state, runs[50].state) == ("cancelled", "lost")
+    assert sorted(counted.prompts) == sorted(prompts), "each prompt was sent once"
+    wait_gone_soon(counted)
+
+
 def worker_of(client: Any, agent: int) -> int:
     """The process of the worker that started the agent."""
     import psutil  # type: ignore[import-untyped]  # Dask needs it
@@ -115,14 +143,17 @@ client = Client(address)
 client.wait_for_workers(1, timeout=60)
 spec = {"agent": [sys.executable, agent, log], "label": "counting"}
 executor = client.get_executor(pure=False)
-runs = acp.fan_out(["sleep 600", "say 1"], agents=[spec], cwd=folder, executor=executor)
-runs.wait(120)
+prompts = [f"say {it}" for it in range(int(sys.argv[5]))]
+prompts[len(prompts) // 2 - 1] = "sleep 600"
+runs = acp.fan_out(prompts, agents=[spec], cwd=folder, executor=executor)
+runs.wait(240)
 print(*(it.state for it in runs), flush=True)
 os._exit(0)
 """
 
 
-def test_a_scheduler_that_is_gone_is_no_hang(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [2, pytest.param(100, marks=pytest.mark.slow)])
+def test_a_scheduler_that_is_gone_is_no_hang(count: int, tmp_path: Path) -> None:
     folder, counted = make_repository(tmp_path / "project"), Counted(tmp_path / "log")
     file = tmp_path / "scheduler.json"
     env = {**os.environ, "DASK_TEMPORARY_DIRECTORY": str(tmp_path)}
@@ -136,17 +167,20 @@ def test_a_scheduler_that_is_gone_is_no_hang(tmp_path: Path) -> None:
         worker = subprocess.Popen([*words, "--no-nanny", "--nthreads", "1", "--no-dashboard"], **quiet)
         started.append(worker)
         address = json.loads(file.read_text())["address"]
-        words = [sys.executable, "-c", SCHEDULER_GONE, address, str(counted.log), str(folder), str(AGENT)]
+        script = [sys.executable, "-c", SCHEDULER_GONE, address]
+        words = [*script, str(counted.log), str(folder), str(AGENT), str(count)]
         kernel = subprocess.Popen(
             words, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
         started.append(kernel)
-        wait_until(lambda: bool(counted.pids) or kernel.poll() is not None, "the first run has begun")
+        begun = lambda: "sleep 600" in counted.prompts or kernel.poll() is not None  # noqa: E731
+        wait_until(begun, "the run that is cut off has begun", LONG_S)
         scheduler.kill()
         said, _ = kernel.communicate(timeout=LONG_S)
-        assert said.split()[0] == "lost" and set(said.split()) <= FINAL
-        wait_gone(*counted.pids)
-        assert counted.prompts == ["sleep 600"]
+        before = count // 2 - 1
+        assert said.split() == ["done"] * before + ["lost"] * (count - before)
+        wait_gone_soon(counted)
+        assert counted.prompts == [*(f"say {it}" for it in range(before)), "sleep 600"]
     finally:
         for process in started:
             process.kill()

@@ -15,7 +15,7 @@ import pytest
 import acp_notebook as acp
 from acp_notebook.api.fan_out.embedded import MOST_UNREMOVED, Remover
 from tests.agent.process_helpers import ROOT, wait_gone, wait_until
-from tests.api.fan_out.counting import AGENT, WAIT_S, Counted, leftovers
+from tests.api.fan_out.counting import AGENT, WAIT_S, Counted, FinalStates, leftovers, wait_gone_soon
 from tests.api.fan_out.repository import make_repository, state
 
 
@@ -77,9 +77,7 @@ def test_an_interrupt_cancels_and_the_table_stays(tmp_path: Path) -> None:
 
 SCRIPT = """
 import sys
-import threading
 import acp_notebook as acp
-from acp_notebook.api.fan_out.embedded import MOST_UNREMOVED, Remover
 log, folder = sys.argv[1:3]
 agent = {"agent": [sys.executable, sys.argv[3], log], "label": "counting"}
 runs = acp.fan_out(["sleep 600 a", "sleep 600 b"], agents=[agent], cwd=folder)
@@ -95,7 +93,6 @@ else:
 
 NEXT = """
 import sys
-import threading
 from acp_notebook.agent.copies import make
 make.snapshot(sys.argv[1]).close()
 """
@@ -120,6 +117,62 @@ def test_the_end_of_the_kernel(how: str, tmp_path: Path, own_temporary_folder: P
     assert leftovers(own_temporary_folder) == []
 
 
+HUNDRED = """
+import sys
+import acp_notebook as acp
+log, folder, agent = sys.argv[1:4]
+spec = {"agent": [sys.executable, agent, log], "label": "counting"}
+prompts = [f"sleep 0.3 {it}" for it in range(100)]
+acp.fan_out(prompts, agents=[spec], cwd=folder, at_once=8).wait()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["cancel", "interrupt"])
+def test_a_hundred_runs_are_stopped_and_leave_nothing_behind(how: str, tmp_path: Path) -> None:
+    folder, counted = make_repository(tmp_path / "project"), Counted(tmp_path / "log")
+    before = state(folder)
+    prompts = [f"sleep 0.3 {number}" for number in range(100)]
+    runs = acp.fan_out(prompts, agents=counted.agents, cwd=folder, at_once=8)
+    finals = FinalStates(runs)
+    if how == "cancel":
+        wait_until(lambda: len(counted.prompts) >= 30, "some runs have ended")
+        runs.cancel()
+    else:
+
+        def interrupt(_: object) -> None:
+            if len(counted.prompts) >= 30:
+                stop()
+                os.kill(os.getpid(), signal.SIGINT)
+
+        stop = runs.on_change(interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            runs.wait(WAIT_S)
+    runs.wait(WAIT_S)
+    found = finals.check()
+    assert set(found) == {"done", "cancelled"} and found["done"] >= 22
+    assert len(counted.prompts) == len(set(counted.prompts)) < 100
+    wait_gone_soon(counted)
+    assert leftovers() == [] and state(folder) == before
+
+
+@pytest.mark.slow
+def test_a_kernel_that_is_killed_in_a_hundred_runs(tmp_path: Path, own_temporary_folder: Path) -> None:
+    folder, counted = make_repository(tmp_path / "project"), Counted(tmp_path / "log")
+    before = state(folder)
+    env = {**os.environ, "TMPDIR": str(own_temporary_folder), "PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-c", HUNDRED, str(counted.log), str(folder), str(AGENT)]
+    with subprocess.Popen(words, env=env) as kernel:
+        wait_until(lambda: len(counted.prompts) >= 30 or kernel.poll() is not None, "some runs have ended")
+        kernel.kill()
+        kernel.wait(WAIT_S)
+    wait_gone_soon(counted)
+    assert len(counted.prompts) == len(set(counted.prompts)) < 100
+    assert leftovers(own_temporary_folder) != []
+    subprocess.run([sys.executable, "-c", NEXT, str(folder)], env=env, check=True, timeout=WAIT_S)
+    assert leftovers(own_temporary_folder) == [] and state(folder) == before
+
+
 def test_one_backoff_for_all_runs_of_an_agent(tmp_path: Path) -> None:
     counted = Counted(tmp_path / "log")
     (tmp_path / "project").mkdir()
@@ -129,6 +182,23 @@ def test_one_backoff_for_all_runs_of_an_agent(tmp_path: Path) -> None:
     assert [it.state for it in runs] == ["done"] * 3
     assert counted.prompts == ["limit 2", "limit 2", "say 1", "say 2"]
     assert any("counting met a rate limit" in it for it in runs.progress.notices)
+
+
+def test_a_rate_limit_in_mid_turn_is_not_tried_again_and_its_cost_counts(tmp_path: Path) -> None:
+    counted = Counted(tmp_path / "log")
+    (tmp_path / "project").mkdir()
+    runs = acp.fan_out(
+        ["spend 3", "say 1", "spend 2", "say 2"],
+        agents=counted.agents,
+        cwd=tmp_path / "project",
+        at_once=1,
+        max_total_cost=4,
+    ).wait(WAIT_S)
+    assert counted.prompts == ["spend 3", "say 1", "spend 2"]
+    assert [it.state for it in runs] == ["failed", "done", "failed", "skipped"]
+    assert "rate limit" in str(runs[0].error) and runs[0].text == "half of it"
+    assert runs.progress.costs == {"USD": 5.0}
+    assert any("counting met a rate limit" in it for it in runs.progress.notices), "the others waited"
 
 
 def test_a_total_that_is_used_up_skips_the_rest(tmp_path: Path) -> None:
@@ -170,6 +240,9 @@ class HeldCopy:
 
     def __init__(self) -> None:
         self.begun, self.go, self.removed = threading.Event(), threading.Event(), threading.Event()
+
+    def mark(self) -> None:
+        raise NotImplementedError
 
     def changes(self) -> Any:
         raise NotImplementedError

@@ -6,11 +6,14 @@ import gc
 import os
 import subprocess
 import sys
+import tempfile
 import weakref
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -52,6 +55,13 @@ def test_a_second_start_of_a_run_is_refused(tmp_path: Path) -> None:
     [run] = acp.fan_out("say 1", agents=counted.agents, cwd=folder, executor=Twice()).wait(LONG_S)
     assert run.state == "lost" and "not done twice" in str(run.error)
     assert counted.prompts == ["say 1"]
+
+
+def test_a_run_that_was_refused_before_it_began_is_done_again(tmp_path: Path) -> None:
+    folder, counted = make_repository(tmp_path / "project"), Counted(tmp_path / "log")
+    with ThreadPoolExecutor(1) as executor:
+        [run] = acp.fan_out("limit 3", agents=counted.agents, cwd=folder, executor=executor).wait(LONG_S)
+    assert (run.state, run.error) == ("done", None) and counted.prompts == ["limit 3"] * 3
 
 
 def test_a_broken_engine_loses_its_runs_and_does_not_hang(tmp_path: Path) -> None:
@@ -110,42 +120,53 @@ while True:
 """
 
 
+UNSHARED = ["unshare", "-m", "sh", "-c"]
+
+
 class ElsewhereExecutor(ThreadPoolExecutor):
-    """Runs tasks in a process of its own, in a mount namespace whose temporary folders are its own."""
+    """Runs tasks in two processes, each in a mount namespace whose temporary folder is its own."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(1)
-        from multiprocessing.connection import Listener
+        super().__init__(2)
+        from multiprocessing.connection import Connection, Listener
 
+        self.used: Counter[int] = Counter()
+        """How many runs each of them was given."""
+        self._free: SimpleQueue[Connection[Any, Any]] = SimpleQueue()
         self._listener = Listener(str(folder / "socket"))
-        line = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /tmp && exec "$@"', "sh"]
-        self._process = subprocess.Popen(
-            [*line, sys.executable, "-c", WORKER, str(folder / "socket")],
-            env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": "/tmp"},
-        )
-        self._connection = self._listener.accept()
+        mounted = f'mount -t tmpfs none {folder / "tmp"} && exec "$@"'
+        words = [*UNSHARED, mounted, "sh", sys.executable, "-c", WORKER, str(folder / "socket")]
+        env = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder / "tmp")}
+        self._processes = [subprocess.Popen(words, env=env) for _ in range(2)]
+        for _ in self._processes:
+            self._free.put(self._listener.accept())
 
     def submit(self, function: Any, /, *args: Any, **options: Any) -> Future[Any]:
         return super().submit(self._there, function, args)
 
     def _there(self, function: Any, args: Any) -> Any:
-        self._connection.send((function, args))
-        fine, value = self._connection.recv()
+        connection = self._free.get()
+        self.used[connection.fileno()] += function is run_task
+        try:
+            connection.send((function, args))
+            fine, value = connection.recv()
+        finally:
+            self._free.put(connection)
         if not fine:
             raise value
         return value
 
     def end(self) -> None:
-        self._connection.close()
-        self._process.kill()
-        self._process.wait()
+        for process in self._processes:
+            process.kill()
+            process.wait()
         self._listener.close()
         self.shutdown()
 
 
 @contextmanager
 def elsewhere(folder: Path) -> Iterator[ElsewhereExecutor]:
-    probe = ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /tmp"]
+    probe = [*UNSHARED, f"mount -t tmpfs none {folder / 'tmp'}"]
     try:
         allowed = subprocess.run(probe, capture_output=True, timeout=WAIT_S).returncode == 0
     except OSError:
@@ -159,25 +180,28 @@ def elsewhere(folder: Path) -> Iterator[ElsewhereExecutor]:
         executor.end()
 
 
-def test_workers_without_a_shared_disk_get_the_folder_and_send_a_patch(tmp_path: Path) -> None:
+def test_workers_without_a_shared_disk_get_the_folder_and_send_a_patch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Byte for byte what a local run gives."""
-    base = Path("/var/tmp") / f"acp-test-{os.getpid()}"
-    base.mkdir()
+    base = tmp_path / "b"
+    (base / "tmp").mkdir(parents=True)
+    monkeypatch.setattr(tempfile, "tempdir", str(base / "tmp"))
     prompt = (
         "/run printf 'x\\\\0y' > bin; sed -i s/one/uno/ a.py; rm new.txt; "
         "mkdir d; echo n > d/n.txt; chmod +x d/n.txt"
     )
-    try:
-        folder = make_repository(tmp_path / "project")
-        with elsewhere(base) as executor:
-            there = acp.fan_out(prompt, cwd=folder, executor=executor, score="test -f a.py").wait(LONG_S)
-        here = acp.fan_out(prompt, cwd=folder, score="test -f a.py").wait(LONG_S)
-    finally:
-        subprocess.run(["rm", "-rf", str(base)], check=True)
-    assert there[0].state == here[0].state == "done", there
-    assert there[0].patch == here[0].patch != ""
-    assert there[0].files == here[0].files and len(here[0].files) == 4
-    assert there[0].score == 1.0
+    folder = make_repository(tmp_path / "project")
+    with elsewhere(base) as executor:
+        there = acp.fan_out(
+            prompt, attempts=4, cwd=folder, executor=executor, score="test -f a.py", at_once=2
+        ).wait(LONG_S)
+        assert len(executor.used) == 2 and all(executor.used.values()), "both workers were used"
+    here = acp.fan_out(prompt, cwd=folder, score="test -f a.py").wait(LONG_S)
+    assert here[0].state == "done" and here[0].patch != "" and len(here[0].files) == 4
+    for run in there:
+        assert (run.state, run.score) == ("done", 1.0), run
+        assert run.patch == here[0].patch and run.files == here[0].files
 
 
 def test_futures_are_released_when_their_runs_have_ended(tmp_path: Path) -> None:

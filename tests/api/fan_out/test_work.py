@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import acp_notebook as acp
-from tests.api.fan_out.repository import make_repository
+from acp_notebook.api.launcher import check_for_runs
+from tests.agent.process_helpers import wait_until
+from tests.api.fan_out.counting import Counted
+from tests.api.fan_out.repository import git, make_repository
 
 WAIT_S = 120.0
 AGENTS = Path(__file__).parents[2] / "agents"
@@ -120,10 +125,44 @@ def test_setup_runs_first_and_its_failure_sends_no_prompt(tmp_path: Path) -> Non
     assert slow.error == "setup took longer than 0.1 s"
 
 
+@pytest.mark.parametrize("kind", ["git", "plain"])
+def test_what_setup_changed_is_not_the_runs(kind: str, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    if kind == "git":
+        make_repository(folder)
+    else:
+        folder.mkdir()
+        (folder / "a.py").write_text("a")
+    run = one(
+        "/run echo more >> made.txt; touch own.txt", folder, setup="echo made > made.txt; echo b > a.py"
+    )
+    found = {it.path: (it.before and it.before.data, it.after and it.after.data) for it in run.files}
+    assert found == {"made.txt": (b"made\n", b"made\nmore\n"), "own.txt": (None, b"")}
+
+
 def test_a_missing_agent_fails_its_own_runs_only(tmp_path: Path) -> None:
     runs = acp.fan_out("hello", agents=["demo", "/no/such/agent"], cwd=tmp_path).wait(WAIT_S)
     assert [it.state for it in runs] == ["done", "failed"]
     assert runs[1].error_type == "AgentNotFound"
+
+
+def test_a_remote_agent_must_share_the_folders_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = tmp_path / "settings"
+    settings.mkdir(mode=0o700)
+    monkeypatch.setenv("ACP_NOTEBOOK_CONFIG", str(settings))
+    config = settings / "config.toml"
+    config.touch(mode=0o600)
+    url = "ws://127.0.0.1:9/acp?token=SECRET"
+    config.write_text(f"[agents.far]\nurl = '{url}'\n[agents.near]\nurl = '{url}'\nshared = true\n")
+    for agent in (url, "far"):
+        with pytest.raises(acp.UsageError, match="does not have the copies of the folder") as raised:
+            acp.fan_out("hello", agents=["demo", agent], cwd=tmp_path)
+        assert "SECRET" not in str(raised.value)
+        with pytest.raises(acp.UsageError, match="does not have the copies of the folder"):
+            acp.fan_out("hello", cwd=tmp_path, score=acp.judge(agent))
+    check_for_runs("near", str(tmp_path))
 
 
 def test_limits_end_a_run_and_say_so(tmp_path: Path) -> None:
@@ -161,6 +200,22 @@ def test_a_score_is_bounded_in_time(tmp_path: Path) -> None:
     assert run.score is None and run.score_text == "no score: it took longer than 0.1 s"
 
 
+@pytest.mark.parametrize("kind", ["command", "function"])
+def test_a_run_that_is_cancelled_in_its_score_is_not_done(kind: str, tmp_path: Path) -> None:
+    folder, hanging = tmp_path / "project", threading.Event()
+    folder.mkdir()
+    score = "sleep 600" if kind == "command" else lambda run: hanging.wait(WAIT_S)
+    runs = acp.fan_out("hello", cwd=folder, score=score, record=tmp_path / "runs")
+    wait_until(lambda: runs[0].state == "scoring", "it is being scored")
+    runs.cancel()
+    runs.wait(WAIT_S / 2)
+    hanging.set()
+    assert (runs[0].state, runs[0].score, runs[0].text != "") == ("cancelled", None, True)
+    again = acp.fan_out("hello", cwd=folder, score=score, record=tmp_path / "runs")
+    again.cancel()
+    assert again.wait(WAIT_S)[0].state == "cancelled", "it was not recorded as done"
+
+
 def test_a_judge_scores_in_the_copy_and_may_not_write(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a")
     run = one(
@@ -169,6 +224,67 @@ def test_a_judge_scores_in_the_copy_and_may_not_write(tmp_path: Path) -> None:
         score=acp.judge([sys.executable, str(AGENTS / "judging.py")], "Is there a b.txt?"),
     )
     assert (run.score, run.score_text) == (8.0, "b.txt is there, and the judge could not write")
+
+
+def test_a_folder_of_results_tells_calls_apart(tmp_path: Path) -> None:
+    folder, other = tmp_path / "project", tmp_path / "other"
+    for it in (folder, other):
+        it.mkdir()
+    table = {"prompt": ["hello", "hello"], "want": [1, 2]}
+    given: dict[str, Any] = {"cwd": folder, "record": tmp_path / "runs", "score": _wanted}
+    for _ in range(2):
+        assert [it.score for it in acp.fan_out(table, **given).wait(WAIT_S)] == [1.0, 2.0]
+    assert len([*(tmp_path / "runs").glob("*.run")]) == 2
+    changes: list[dict[str, Any]] = [
+        {"cwd": other},
+        {"score": "false"},
+        {"setup": "true"},
+        {"permissions": "reject"},
+    ]
+    for change in changes:
+        runs = acp.fan_out(table, **given | change).wait(WAIT_S)
+        assert not any("were done before" in it for it in runs.progress.notices), change
+    assert len([*(tmp_path / "runs").glob("*.run")]) == 10
+
+
+def _wanted(run: Any) -> float:
+    return float(run.fields["want"])
+
+
+def test_files_whose_names_are_not_utf_8(tmp_path: Path) -> None:
+    folder = make_repository(tmp_path / "project")
+    (folder / ".git" / "info" / "exclude").write_bytes(b"/b\xe9\n")
+    for name in (b"b\xe9", b"c\xe9"):
+        (folder / os.fsdecode(name)).write_text("x")
+    given: dict[str, Any] = {"cwd": folder, "record": tmp_path / "runs"}
+    line = "/run printf x > \"$(printf 'caf\\351.txt')\""
+    with ThreadPoolExecutor(1) as executor:
+        several: list[dict[str, Any]] = [{}, {}, {"executor": executor, "permissions": "allow"}]
+        for options in several:
+            [run] = acp.fan_out(line, **given, **options).wait(WAIT_S)
+            assert (run.state, run.error) == ("done", None)
+            assert [os.fsencode(it.path) for it in run.files] == [b"caf\xe9.txt"]
+    run.apply()
+    assert (folder / os.fsdecode(b"caf\xe9.txt")).read_text() == "x"
+
+
+def test_a_folder_of_the_users_is_not_hidden_from_git(tmp_path: Path) -> None:
+    folder = make_repository(tmp_path / "project")
+    for record in (folder, folder / "runs"):
+        acp.fan_out("hello", cwd=folder, record=record).wait(WAIT_S)
+    assert (folder / ".gitignore").read_text() == "data/\n"
+    (folder / "mine.txt").touch()
+    status = git("status", "--porcelain", "--untracked-files=all", cwd=folder)
+    assert "?? mine.txt" in status and "runs/" not in status
+
+
+def test_what_a_judge_cost_counts_also_if_it_failed(tmp_path: Path) -> None:
+    counted = Counted(tmp_path / "log")
+    judge = acp.judge([*counted.agents[0]["agent"], "3"], "Is it good?")  # type: ignore[misc]
+    (tmp_path / "project").mkdir()
+    runs = acp.fan_out("/usage", cwd=tmp_path / "project", score=judge).wait(WAIT_S)
+    assert runs[0].state == "done" and "rate limit" in str(runs[0].score_text)
+    assert runs.progress.costs == {"USD": 0.0421, "EUR": 3.0}
 
 
 def test_results_are_kept_and_read_again(tmp_path: Path) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd  # type: ignore[import-untyped]
 import polars as pl
 import pytest
 
-from acp_notebook.core.fan_out.plan import agents_of, key_of, planned, prompts_of
+from acp_notebook.core.fan_out.plan import agents_of, identity_of, keys_of, planned, prompts_of, unfilled_of
 
 
 def texts(*given: object, **options: object) -> list[object]:
@@ -99,8 +100,66 @@ def test_agents_and_their_labels() -> None:
         planned(prompts_of("a"), agents_of("demo"), 0)
 
 
-def test_the_key_of_a_run_depends_on_prompt_agent_and_attempt() -> None:
-    runs = planned(prompts_of(["a", "b"]), agents_of(["x", "y"]), 2)
-    keys = {key_of(it, [{"type": "text", "text": it.prompt.parts[0]}]) for it in runs}
-    assert len(keys) == 8
-    assert keys == {key_of(it, [{"text": it.prompt.parts[0], "type": "text"}]) for it in runs}
+def test_the_query_of_an_address_may_hold_a_secret() -> None:
+    [spec] = agents_of("wss://build.example.com/acp?token=SECRET")
+    assert spec.label == "build.example.com"
+    with pytest.raises(ValueError, match="user or a password") as raised:
+        agents_of("wss://me:SECRET@build.example.com/acp")
+    assert "SECRET" not in str(raised.value)
+
+
+def test_the_key_of_a_run_depends_on_prompt_fields_agent_attempt_and_what_all_have_in_common() -> None:
+    table = {"prompt": ["a", "a", "b"], "want": [1, 2, 1]}
+    runs = planned(prompts_of(table), agents_of(["x", "y"]), 2)
+    keys = keys_of(runs, [[{"type": "text", "text": it.prompt.parts[0]}] for it in runs])
+    assert len(set(keys)) == 12
+    assert keys == keys_of(runs, [[{"text": it.prompt.parts[0], "type": "text"}] for it in runs])
+    assert not {*keys} & {*keys_of(runs, [[] for _ in runs], ["another folder"])}
+
+
+def test_equal_runs_have_a_key_each_and_more_of_them_keep_the_first_ones() -> None:
+    runs = planned(prompts_of(["a", "a", "a"]), agents_of("x"))
+    keys = keys_of(runs, [[]] * 3)
+    assert len({*keys}) == 3 and keys[:2] == keys_of(runs[:2], [[]] * 2)
+
+
+def test_a_function_is_the_same_if_its_code_and_its_values_are() -> None:
+    def limited(limit: int) -> Callable[[str], bool]:
+        return lambda text: len(text) < limit
+
+    assert identity_of(limited(3)) == identity_of(limited(3)) != identity_of(limited(4))
+    assert identity_of(lambda run: run.text == "a") != identity_of(lambda run: run.text == "b")
+    assert identity_of(lambda run: run.text) != identity_of(lambda run: run.patch)
+    assert identity_of(len) != identity_of(max)
+    own: list[int] = []  # values without a stable text
+    other: dict[str, int] = {}
+    assert identity_of(lambda: own) != identity_of(lambda: other)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, pd.NaT], ids=["None", "nan", "NA", "NaT"])
+def test_a_missing_value_is_no_text(missing: object) -> None:
+    """Not "Fix nan", which an agent would take for a name."""
+    table = pd.DataFrame({"prompt": ["Fix {file}"] * 2, "file": ["a.py", missing], "more": [missing, 1]})
+    with pytest.raises(ValueError, match=r"row 1 has no value for \{file\}"):
+        prompts_of(table)
+    with pytest.raises(ValueError, match=r"row 1 has no value for \{file\}"):
+        prompts_of("Fix {file}", table)
+    [prompt] = prompts_of(table[:1])
+    assert prompt.fields == {"file": "a.py", "more": None}
+    with pytest.raises(ValueError, match="a prompt is empty"):
+        prompts_of(pd.DataFrame({"prompt": ["Fix it", missing]}))
+    with pytest.raises(ValueError, match="a prompt is empty"):
+        prompts_of(["Fix it", missing])
+
+
+def test_columns_of_the_same_name_are_refused() -> None:
+    table = pd.DataFrame([["Fix {x}", 1, 2]], columns=["prompt", "x", "x"])
+    with pytest.raises(ValueError, match="several columns of the same name: x"):
+        prompts_of(table)
+
+
+def test_words_in_braces_that_are_no_field_are_told() -> None:
+    assert unfilled_of(prompts_of("return {x}")) is None, "code, and no fields"
+    told = unfilled_of(prompts_of("Fix {path} {pth}", ["a.py"]))
+    assert told is not None and told.startswith("the prompts have {pth}, which is no field")
+    assert "{path}" in told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 
 import msgspec
@@ -40,6 +41,15 @@ RESULT = Result(
 def test_there_and_back() -> None:
     assert task_from(to_bytes(TASK)) == TASK
     assert result_from(to_bytes(RESULT)) == RESULT
+
+
+def test_names_that_are_not_utf_8() -> None:
+    name = os.fsdecode(b"caf\xe9")
+    folder = msgspec.structs.replace(TASK.folder, exclude=f"/{name}\n", share=((f"/{name}", name),))
+    task = msgspec.structs.replace(TASK, folder=folder)
+    result = msgspec.structs.replace(RESULT, files=(*RESULT.files, ChangedFile(name, Version(b"\xff"))))
+    assert task_from(to_bytes(task)) == task
+    assert result_from(to_bytes(result)) == result
 
 
 def test_another_version_is_refused_and_says_what_to_do() -> None:
