@@ -76,7 +76,13 @@ export class RunsStore {
         this.#have = message.seq;
         const { rows, progress } = message;
         // The answer to a click may be among the messages that were lost.
-        this.#change({ rows, progress, since: this.#since(rows), link: "live", applying: new Map() });
+        this.#change({
+          rows,
+          progress,
+          since: this.#since(rows),
+          link: "live",
+          applying: new Map(),
+        });
         return true;
       }
       case "rows": {
