@@ -154,6 +154,16 @@ describe("the table", () => {
     expect(it.el.querySelector("[data-acp-apply]")?.textContent).toBe("Applied to your folder");
   });
 
+  it("lets the user apply again if the answer was lost, and the whole table comes", async () => {
+    const rows = [row(0, { files: 2 })];
+    const it = drawn(rows);
+    await it.click("[data-acp-run='0'] button");
+    await it.click("[data-acp-apply]");
+    expect(it.el.querySelector<HTMLButtonElement>("[data-acp-apply]")?.disabled).toBe(true);
+    await it.receive({ t: "table", seq: 9, rows, progress: progressOf(rows) });
+    expect(it.el.querySelector<HTMLButtonElement>("[data-acp-apply]")?.disabled).toBe(false);
+  });
+
   it("lists what was applied, with Keep and Undo by file and hunk", async () => {
     const hunk = (id: string, at: number) => ({
       id,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,8 @@ def test_a_full_disk_fails_the_runs_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When the copies are made, and when results are written."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     counted = Counted(tmp_path / "log")
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "a.txt").write_text("a")
