@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
-from acp_notebook.api import remote_agent
 from tests.agent.remote.conftest import THEIR_CWD, Connect
 from tests.agent.remote.fault_proxy import FaultProxy
 from tests.agent.remote.servers import Server, typescript_server
@@ -127,7 +126,7 @@ def test_without_its_libraries_the_error_says_what_to_install(
     wire: str, missing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = util.find_spec
-    monkeypatch.setattr(remote_agent, "find_spec", lambda name: None if name == missing else found(name))
+    monkeypatch.setattr(util, "find_spec", lambda name: None if name == missing else found(name))
     with pytest.raises(acp.AgentNotFound, match=r"pip install 'acp-notebook\[remote\]'"):
         acp.connect(f"{wire}://127.0.0.1:9/acp", cwd=THEIR_CWD)
 
