@@ -15,6 +15,7 @@ from tests.browser.conftest import missing
 from tests.browser.installed import installed_python
 from tests.browser.live_pages import sources
 from tests.browser.pages import NotebookPage
+from tests.browser.saved_files import saved_when_it_says
 from tests.browser.servers import OWN, started
 from tests.browser.side_panel import SidePanel
 from tests.browser.test_real_agent import MISSPELT, mend_with_claude_code
@@ -64,7 +65,7 @@ def test_from_a_click_to_the_mended_cell_and_back(opened: Opens) -> None:
     expect(side.panel).to_contain_text("I have corrected the cell")
     source = notebook.cell(1).locator(".cm-content")  # not all of the cell: the traceback has it, too
     side.keys("u", until=lambda: expect(source).to_have_text("print(totl * rate)", timeout=3000))
-    assert "I have corrected the cell" in str(notebook.save()["cells"][2]["outputs"])
+    saved_when_it_says(notebook, 2, "I have corrected the cell")
 
 
 @pytest.mark.real_agent

@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import Open
 from tests.browser.live_pages import sources
 from tests.browser.pages import NotebookPage, choose
+from tests.browser.saved_files import saved_when_it_says
 from tests.browser.side_panel import SidePanel
 
 each_host = pytest.mark.parametrize("host", ["lab", pytest.param("notebook", marks=pytest.mark.slow)])
@@ -52,10 +53,8 @@ def test_from_an_error_to_the_mended_cell(open_notebook: Open, host: str) -> Non
     source = notebook.cell(1).locator(".cm-content")  # not all of the cell: the traceback has it, too
     side.keys("u", until=lambda: expect(source).to_have_text("print(totl * rate)", timeout=3000))
     # The conversation is in the file, below the cell that starts the agent again.
-    kept = notebook.save()["cells"][2]
-    assert "".join(kept["source"]) == "%load_ext acp_notebook\n%acp_agent demo"
-    assert "I have corrected the cell" in str(kept["outputs"])
-    assert "widget-view" not in str(kept["outputs"])
+    saved_when_it_says(notebook, 2, "I have corrected the cell")
+    assert sources(notebook)[2] == "%load_ext acp_notebook\n%acp_agent demo"
 
 
 def test_a_panel_moves_between_its_cell_and_the_side_with_its_draft(open_notebook: Open) -> None:

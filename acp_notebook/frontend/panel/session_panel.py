@@ -165,6 +165,8 @@ class Panel:
             self._outputs.invalidate_turn(event.turn)
         self._outputs.on_changed(event, patches)
         self._outputs.invalidate(SESSION)
+        if isinstance(event, ev.TurnEnded):
+            self._outputs.hurry()
 
     def _look_back(self, cell: str) -> None:
         self._conversation.agent.background(self._going_on.look_back(cell))

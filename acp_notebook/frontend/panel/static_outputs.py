@@ -103,6 +103,10 @@ class StaticOutputs:
         elif isinstance(event, ev.HistoryCleared):
             self._all_changed = True
 
+    def hurry(self) -> None:
+        """Render now what changed: a turn has ended, and users save then."""
+        self._wake.set()
+
     def invalidate(self, name: str) -> None:
         if name in self._shown:
             self._shown[name].final = False
