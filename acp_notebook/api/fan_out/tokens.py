@@ -108,8 +108,8 @@ class DaskToken(NoToken):
             _log.debug("the scheduler does not answer", exc_info=True)
             since = self._silent_since = self._silent_since or time.monotonic()
             closed.wait(FAILURE_PAUSE_S)
-            # It is gone, and with it whoever wants the result. Sooner than the client decides that, so that the
-            # agents have ended when their runs count as lost.
+            # It is gone, and with it whoever wants the result. The client decides that later, so that agents
+            # have ended when their runs count as lost.
             return time.monotonic() - since >= timeouts.get().scheduler_gone / 2
 
     def report(self, state: str) -> None:
