@@ -218,8 +218,8 @@ def test_two_agents_in_one_table_are_compared_and_the_best_is_applied_and_undone
     best = table.locator("[data-acp-run]").first
     expect(best.locator("[data-column=score]")).to_have_text("1")
     best.get_by_role("button").click()
-    table.locator("[data-acp-apply=apply]").click()
-    undo = table.locator("[data-acp-apply=undo]")
+    table.locator("[data-acp-apply]").click()
+    undo = table.locator("[data-acp-operation=undo]").first
     expect(undo).to_be_enabled()
     assert file.read_text() == "rate = 0.25\n"
     notebook.run(1)
@@ -227,5 +227,5 @@ def test_two_agents_in_one_table_are_compared_and_the_best_is_applied_and_undone
     SHOTS.mkdir(parents=True, exist_ok=True)
     notebook.page.screenshot(path=SHOTS / f"real-fan-out-{theme}.png")
     undo.click()
-    expect(table.locator("[data-acp-apply=apply]")).to_be_enabled()
+    expect(table.locator("[data-acp-file]")).to_have_attribute("data-state", "undone")
     assert file.read_text() == "rate = 0.19\n"
