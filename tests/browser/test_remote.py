@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from tests.agent.remote.fault_proxy import FaultProxy
 from tests.agent.remote.servers import python_server
 from tests.browser.conftest import SHOTS, Open
+from tests.browser.servers import OWN
 
 SETUP = """
 from acp_notebook import timeouts
@@ -27,7 +28,7 @@ def test_a_remote_agent_is_reconnected_and_says_what_is_off(
     server = python_server(tmp_path)
     try:
         with FaultProxy(server.port) as proxy:
-            notebook = open_notebook([SETUP.format(url=proxy.url("http")), "0"], theme=theme)
+            notebook = open_notebook([SETUP.format(url=proxy.url("http")), "0"], kernel=OWN, theme=theme)
             shots = SHOTS / f"remote-{theme.split()[1].lower()}"
             shots.mkdir(parents=True, exist_ok=True)
             notebook.run(0)

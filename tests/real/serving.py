@@ -30,6 +30,8 @@ class Serving:
     cwd: Path
     options: dict[str, Any] = field(default_factory=dict)
     """What `acp.connect` needs: headers, and the authority of its certificate."""
+    longest_answer: int = 1 << 30
+    """The agent itself cuts a longer one."""
 
     def url(self, wire: str) -> str:
         return f"{wire}{'s' if self.tls else ''}://127.0.0.1:{self.port}/acp"
@@ -57,7 +59,7 @@ def qwen(program: str, env: dict[str, str], folder: Path) -> Iterator[Serving]:
     with _process(command, env | {"QWEN_SERVER_TOKEN": KEY}, folder, port) as cwd:
         # It listens first, and answers a WebSocket with 406 until then.
         wait_until(lambda: "WebSocket transport enabled" in log.read_text(), "qwen serves WebSockets")
-        yield Serving(port, False, cwd, {"headers": {"Authorization": f"Bearer {KEY}"}})
+        yield Serving(port, False, cwd, {"headers": {"Authorization": f"Bearer {KEY}"}}, 10_000_000)
 
 
 @contextmanager
