@@ -20,6 +20,9 @@ const LOOK_MS = 150;
 /** A panel is drawn by then. */
 const DRAWN_MS = 5000;
 
+/** The palette has closed by then. */
+const PALETTE_MS = 50;
+
 const FIELD = ".acp-field textarea";
 
 export class Actions {
@@ -86,7 +89,7 @@ export class Actions {
 
   async focus(): Promise<void> {
     const { session } = this;
-    if (session) (await this.#field(session))?.focus();
+    if (session) focus(await this.#field(session));
     else this.openSide();
   }
 
@@ -181,7 +184,7 @@ export class Actions {
     const at = changes.findIndex((it) => it.contains(document.activeElement));
     const next = changes[(at + 1) % changes.length];
     next?.scrollIntoView({ block: "center" });
-    next?.querySelector<HTMLElement>(OPERATION)?.focus({ preventScroll: true });
+    focus(next?.querySelector<HTMLElement>(OPERATION));
   }
 
   undoTurn(): void {
@@ -198,8 +201,15 @@ const OPERATION =
 
 /** Put a text into a field as if it was typed, with the caret there: its component keeps the draft. */
 function enter(field: HTMLTextAreaElement, text: string, caret: number): void {
-  field.focus();
+  focus(field);
   field.value = text;
   field.setSelectionRange(caret, caret);
   field.dispatchEvent(new InputEvent("input", { bubbles: true }));
+}
+
+/** Again a moment later: the palette takes the focus along when it closes, after its command has run. */
+function focus(el: HTMLElement | null | undefined): void {
+  const take = () => el?.focus({ preventScroll: true });
+  take();
+  setTimeout(take, PALETTE_MS);
 }

@@ -141,5 +141,5 @@ export function addTile(app: App, launcher: Launcher, actions: Actions): void {
       await actions.start();
     },
   });
-  launcher.add({ command, category: "Notebook", rank: 90 });
+  launcher.add({ command, category: "Other", rank: 90 });
 }
