@@ -500,7 +500,8 @@ class Conversation:
             received = self.received
             await asyncio.sleep(quiet)
             if self.received == received:
-                return
+                break
+        self.state.end_history()
 
     @contextlib.contextmanager
     def reloading(self) -> Iterator[None]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from ..core import events as ev
@@ -91,10 +91,17 @@ class SessionState(EventBus):
     def _apply(self, event: ev.Event) -> None:
         if event.concerns_calls:
             event = self._note_call(event)
-        for seen in self._event_redactor.see(event):
+        self._apply_redacted(self._event_redactor.see(event))
+
+    def end_history(self) -> None:
+        """The agent has sent the whole history: its last message does not go on."""
+        self._apply_redacted(self._event_redactor.rest())
+
+    def _apply_redacted(self, events: Iterable[ev.Event]) -> None:
+        for event in events:
             with _mutex:
-                patches = self._transcript.apply(seen)
-            self.emit(seen, patches)
+                patches = self._transcript.apply(event)
+            self.emit(event, patches)
 
     def _note_call(self, event: ev.Event) -> ev.Event:
         if isinstance(event, ev.ToolChanged):

@@ -47,11 +47,11 @@ class EventRedactor:
         redactor = self._redactor.for_actions if event.shows_actions else self._redactor
         if event.is_aside:
             return (_cleaned(event, redactor),)
-        before = self._rest() + (self._terminal_rest(event) if isinstance(event, ev.TerminalChanged) else ())
+        before = self.rest() + (self._terminal_rest(event) if isinstance(event, ev.TerminalChanged) else ())
         return (*before, _cleaned(event, redactor))
 
     def _chunk(self, event: ev.MessageChunk) -> tuple[ev.Event, ...]:
-        before = () if self._last is not None and _stream(self._last) == _stream(event) else self._rest()
+        before = () if self._last is not None and _stream(self._last) == _stream(event) else self.rest()
         assert isinstance(event.content, Text)
         self._last = event
         text = self._message.feed(event.content.text)
@@ -60,7 +60,8 @@ class EventRedactor:
         raw, meta = self._redactor.plain(event.raw), self._redactor.plain(event.meta)
         return (*before, replace(event, content=_with_text(event, text), raw=raw, meta=meta))
 
-    def _rest(self) -> tuple[ev.Event, ...]:
+    def rest(self) -> tuple[ev.Event, ...]:
+        """What was held back of a message, because the message is over."""
         held, last, self._last = self._message.rest(), self._last, None
         if not held or last is None:
             return ()

@@ -173,3 +173,13 @@ def test_the_secret_part_of_a_value_is_found_alone(name: str, value: str, secret
 def test_harmless_parts_of_an_address_stay() -> None:
     redactor = Redactor({"url": "https://example.com/mcp/v1?page=2&sort=name"})
     assert redactor.idle
+
+
+def test_the_end_of_a_history_is_not_held_back() -> None:
+    withheld = EventRedactor(Redactor({"A_KEY": SECRET}))
+    start = SECRET[:3]
+    (seen,) = withheld.see(ev.MessageChunk("agent", Text(f"It ends with {start}")))
+    (rest,) = withheld.rest()
+    texts = [it.content.text for it in (seen, rest)]  # type: ignore[union-attr]
+    assert texts == ["It ends with ", start]
+    assert withheld.rest() == ()

@@ -209,7 +209,8 @@ function enter(field: HTMLTextAreaElement, text: string, caret: number): void {
 
 /** Again a moment later: the palette takes the focus along when it closes, after its command has run. */
 function focus(el: HTMLElement | null | undefined): void {
-  const take = () => el?.focus({ preventScroll: true });
-  take();
+  const take = () =>
+    document.activeElement?.closest(".lm-CommandPalette") ?? el?.focus({ preventScroll: true });
+  el?.focus({ preventScroll: true });
   setTimeout(take, PALETTE_MS);
 }
