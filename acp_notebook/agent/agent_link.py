@@ -22,6 +22,7 @@ from ..errors import (
     SessionClosed,
     Timeout,
 )
+from ..log import logger, suppressed
 from ..wire import v1
 from ..wire.jsonrpc import AUTH_REQUIRED
 from .agent_state import AgentState
@@ -32,6 +33,8 @@ from .known_agents import start_hints
 from .known_agents.keys import ENV_VAR, keys_of
 from .launch import Launch, SessionOptions
 from .transport import LinkChange, Transport
+
+_log = logger(__name__)
 
 STRAY_SHOWN = 20
 """How many stdout lines that are not messages an error shows."""
@@ -141,10 +144,17 @@ class AgentLink(AgentState):
         try:
             await connection.request(self._introduction(), self.launch.start_timeout)
             await connection.request(call, self.launch.start_timeout)
+            await self.request_history(connection, session)
             await reader.quiet()
             return [] if reader.has_gap else reader.events
         finally:
             await connection.close()
+
+    async def request_history(self, connection: Connection, session: str) -> None:
+        """Have the agent send the history of a session that it has just loaded, if it waits for that."""
+        if (method := self.quirks.history_method) is not None:
+            with suppressed(_log, AgentError, TimeoutError):  # the session is open all the same
+                await connection.request(v1.of_session(method, session), self.launch.start_timeout)
 
     async def _initialize(self) -> None:
         facts = v1.read_initialize(await self.request(self._introduction()))

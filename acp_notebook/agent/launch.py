@@ -51,7 +51,9 @@ class Launch(Guarded, frozen=True):
     def quirks(self, facts: AgentFacts | None = None) -> quirks.Quirks:
         """The quirks of this agent. `facts`: its initialize response, if it has started."""
         words = (self.name, *self.argv)
-        return quirks.for_agent(words, facts.name, facts.version) if facts else quirks.before_start(words)
+        if facts is None:
+            return quirks.before_start(words)
+        return quirks.for_agent(words, facts.name, facts.version, facts.capabilities.methods)
 
     def capabilities(self, options: SessionOptions) -> dict[str, Any]:
         """The client capabilities to announce to the agent."""

@@ -47,6 +47,7 @@ class SessionOpener:
         self._sessions.adopt(conversation, id)
         try:
             facts = await self._ask(v1.load_session, v1.read_session, conversation, id)
+            await self._agent.request_history(self._agent.connection, id)
             await conversation.wait_for_history()
             return facts
         except BaseException:

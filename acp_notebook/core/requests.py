@@ -35,6 +35,8 @@ class Capabilities(Struct, frozen=True):
     logout: bool = False
     meta: Mapping[str, Json] | None = None
     """Capabilities of its own, beyond the protocol (`_meta`)."""
+    methods: tuple[str, ...] = ()
+    """The methods beyond the protocol that it lists there, for `agent.request`."""
 
     @property
     def offers(self) -> tuple[str, ...]:

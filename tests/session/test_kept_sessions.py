@@ -53,6 +53,12 @@ def test_a_slow_list_is_not_waited_for_forever(tmp_path: Path) -> None:
     assert (len(found), found.complete) == (0, False)
 
 
+def test_history_that_waits_for_a_request_is_loaded_before_the_next_prompt(tmp_path: Path) -> None:
+    with agent(sys.executable, KEEPER, "waiting", cwd=tmp_path, undo=False, load="s1") as session:
+        assert "This." in session.to_text()
+        assert session.prompt("go on").text == "New."
+
+
 def test_missing_invalid_or_hostile_fields_only_affect_themselves(tmp_path: Path) -> None:
     found = listed("odd", tmp_path)
     assert [it.id for it in found] == ["bare", "nulls", "wrong", "hostile", "long"]

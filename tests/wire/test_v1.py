@@ -600,7 +600,7 @@ def test_an_introduction_is_read_completely() -> None:
                 name: {} for name in ("list", "resume", "close", "delete", "additionalDirectories")
             },
             "auth": {"logout": {}},
-            "_meta": {"vendor": True},
+            "_meta": {"vendor": True, "own": {"methods": ["_own/do", 7]}, "other": {"methods": "_x/y"}},
         },
         "_meta": {"x": 1},
         "authMethods": [
@@ -620,7 +620,9 @@ def test_an_introduction_is_read_completely() -> None:
     can = facts.capabilities
     assert all(getattr(can, name) for name in can.__struct_fields__ if name != "fork")
     assert not can.fork
-    assert (can.meta, facts.meta) == ({"vendor": True}, {"x": 1})
+    assert can.methods == ("_own/do",)
+    assert can.meta == result["agentCapabilities"]["_meta"]  # type: ignore[index]
+    assert facts.meta == {"x": 1}
     assert (facts.name, facts.title, facts.version, facts.raw) == ("a", "A", "2", None)
     assert facts.auth_methods == (
         AuthMethod("k", "Key"),

@@ -7,7 +7,7 @@ must differ by agent is only here; `wire.v1.meta` and `wire.mcp` read what some 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
 
@@ -17,6 +17,8 @@ ANY = ".*"
 
 SESSION_ID = "{session}"
 """A placeholder for the session's id in `harmless_env`."""
+
+QWEN_HEARTBEAT = "_qwen/session/heartbeat"
 
 
 class Quirks(Struct, frozen=True):
@@ -64,6 +66,8 @@ class Quirks(Struct, frozen=True):
     """Its question about an MCP call has the kind "other" and the title that the server gave the tool."""
     forks_lack_servers: bool = False
     """A fork does not get the MCP servers of the request until it is closed and resumed."""
+    history_method: str | None = None
+    """It sends the history of a loaded session with the next request for it: this method changes nothing."""
 
     def __or__(self, other: Quirks) -> Quirks:
         return Quirks(
@@ -88,6 +92,7 @@ class Quirks(Struct, frozen=True):
             self.mcp_http_only or other.mcp_http_only,
             self.mcp_title_by_server or other.mcp_title_by_server,
             self.forks_lack_servers or other.forks_lack_servers,
+            other.history_method or self.history_method,
         )
 
 
@@ -100,9 +105,13 @@ class Entry(Struct, frozen=True):
     reason: str
     since: Version = ()
     before: Version | None = None
+    method: str | None = None
+    """A method beyond the protocol that the agent has to offer."""
 
-    def applies_to(self, names: Iterable[str], version: str | None) -> bool:
+    def applies_to(self, names: Iterable[str], version: str | None, methods: Collection[str] = ()) -> bool:
         if not any(re.fullmatch(self.agent, name) for name in names):
+            return False
+        if self.method is not None and self.method not in methods:
             return False
         number = version_of(version)
         # Without a version, assume that the agent needs the quirk, because it costs little.
@@ -154,6 +163,14 @@ TABLE = (
         "qwen|qwen-code",
         Quirks(tool_name_in_meta=("toolName",)),
         "It names the tool of a call there; its titles are the arguments. Seen in 0.24.4.",
+    ),
+    Entry(
+        ANY,
+        Quirks(history_method=QWEN_HEARTBEAT),
+        "`qwen serve`, which does not say its name. Over a WebSocket it joins a session to the connection with "
+        "the first request after the load: else the history would come with the next prompt, as part of "
+        "its answer. Seen in 0.24.4.",
+        method=QWEN_HEARTBEAT,
     ),
     Entry(
         "codex-acp",
@@ -270,9 +287,11 @@ def before_start(command: Sequence[str]) -> Quirks:
     return _matching(bare_names(command), None)
 
 
-def for_agent(command: Sequence[str], name: str | None, version: str | None) -> Quirks:
-    """The quirks of an agent that has been initialized."""
-    return _matching([*bare_names(command), *bare_names([name or ""])], version)
+def for_agent(
+    command: Sequence[str], name: str | None, version: str | None, methods: Collection[str] = ()
+) -> Quirks:
+    """The quirks of an agent that has been initialized. `methods`: those beyond the protocol that it offers."""
+    return _matching([*bare_names(command), *bare_names([name or ""])], version, methods)
 
 
 def environment(
@@ -289,10 +308,10 @@ def version_of(text: str | None) -> Version:
     return tuple(int(part) for part in found[1].split(".")) if found else ()
 
 
-def _matching(names: Sequence[str], version: str | None) -> Quirks:
+def _matching(names: Sequence[str], version: str | None, methods: Collection[str] = ()) -> Quirks:
     quirks = Quirks()
     for entry in TABLE:
-        if entry.applies_to(names, version):
+        if entry.applies_to(names, version, methods):
             quirks |= entry.quirks
     return quirks
 

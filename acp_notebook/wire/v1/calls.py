@@ -99,6 +99,11 @@ def list_sessions(cwd: str | None, cursor: str | None) -> Call:
     return "session/list", s.ListSessionsRequest(cwd=cwd, cursor=cursor)
 
 
+def of_session(method: str, id: str) -> Call:
+    """A method beyond the protocol that only names the session."""
+    return method, s.SessionRequest(session_id=id)
+
+
 def close_session(id: str) -> Call:
     return "session/close", s.SessionRequest(session_id=id)
 

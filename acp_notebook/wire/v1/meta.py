@@ -1,6 +1,6 @@
-"""Read what agents report in the `_meta` of a tool call, beyond the protocol: the terminals that they run.
+"""Read what agents report in `_meta`, beyond the protocol: the terminals that they run, their own methods.
 
-Understands the formats of codex-acp and claude-agent-acp; keeps no state. Ignores everything else.
+Understands the formats of codex-acp, claude-agent-acp and qwen-code; keeps no state. Ignores everything else.
 """
 
 from __future__ import annotations
@@ -37,6 +37,13 @@ def whole_output(raw_output: Any) -> str | None:
     sends it in no other way."""
     output = raw_output.get("aggregated_output") if isinstance(raw_output, dict) else None
     return output if isinstance(output, str) else None
+
+
+def methods(meta: Any) -> tuple[str, ...]:
+    """The methods that an agent lists with its capabilities, under a name of its own."""
+    groups = meta.values() if isinstance(meta, dict) else ()
+    lists = (it.get("methods") for it in groups if isinstance(it, dict))
+    return tuple(name for it in lists if isinstance(it, list) for name in it if isinstance(name, str))
 
 
 def _with_id(entry: Any) -> dict[str, Any] | None:

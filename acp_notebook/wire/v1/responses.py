@@ -12,6 +12,7 @@ from ...core import records as rec
 from ...core.requests import AgentFacts, AuthMethod, Capabilities, PromptAnswer, SessionFacts, SessionInfo
 from .. import schema as s
 from .. import tolerant_json
+from .meta import methods
 from .parts import config_options, meta_of
 from .reading import read
 
@@ -40,6 +41,7 @@ def read_initialize(result: Raw) -> AgentFacts:
             mcp_sse=mcp.sse,
             logout=_offered(can.auth.get("logout")),
             meta=meta_of(can),
+            methods=methods(can.meta),
         ),
         auth_methods=tuple(
             AuthMethod(

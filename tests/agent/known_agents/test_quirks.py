@@ -56,6 +56,12 @@ def test_an_agent_is_known_by_what_it_calls_itself() -> None:
     assert not quirks.for_agent(["some-wrapper"], "kimi", "0.61.0").missing_reads_empty
 
 
+def test_an_agent_without_a_name_is_known_by_a_method_that_it_offers() -> None:
+    method = quirks.QWEN_HEARTBEAT
+    assert quirks.for_agent(["https://x"], None, None, [method]).history_method == method
+    assert quirks.for_agent(["https://x"], None, None, ["_qwen/other"]).history_method is None
+
+
 @pytest.mark.parametrize(
     ("command", "lasts"),
     [
