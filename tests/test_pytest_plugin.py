@@ -97,7 +97,7 @@ def test_two(acp_cassette, text):
 
 def test_markers_parameters_and_two_agents_in_a_test(run, pytester: pytest.Pytester) -> None:  # type: ignore[no-untyped-def]
     run("--acp-record=once", code=MARKED).assert_outcomes(passed=4)
-    run("-k", "two", code=MARKED).assert_outcomes(passed=3)
+    run("-k", "test_two or [two]", code=MARKED).assert_outcomes(passed=3)
     assert (pytester.path / "shared.jsonl").exists()
     assert len(list(tape(pytester).parent.iterdir())) == 4
 

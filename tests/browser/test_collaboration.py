@@ -53,7 +53,7 @@ def written(notebook: NotebookPage, cell: int, *texts: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
 
     def is_written() -> bool:
-        with suppress(ValueError):  # the server writes it in place
+        with suppress(ValueError, IndexError):  # the server writes it in place, and a new cell a moment later
             found.update(json.loads(notebook.path.read_text()))
             outputs = str(found["cells"][cell].get("outputs"))
             return all(text in outputs for text in (*texts, TRANSCRIPT_MIME))
@@ -124,7 +124,7 @@ def outputs_once(notebook: NotebookPage, cell: int, text: str) -> None:
     """The file has this text in exactly one output of a cell."""
 
     def is_there_once() -> bool:
-        with suppress(ValueError):  # the server writes it in place
+        with suppress(ValueError, IndexError):  # the server writes it in place, and a new cell a moment later
             outputs = json.loads(notebook.path.read_text())["cells"][cell]["outputs"]
             return len(outputs) == 1 and str(outputs).count(text) == 1
         return False

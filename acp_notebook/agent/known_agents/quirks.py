@@ -167,9 +167,9 @@ TABLE = (
     Entry(
         ANY,
         Quirks(history_method=QWEN_HEARTBEAT),
-        "`qwen serve`, which does not say its name. Over a WebSocket it joins a session to the connection with "
-        "the first request after the load: else the history would come with the next prompt, as part of "
-        "its answer. Seen in 0.24.4.",
+        "`qwen serve`, which does not say its name. Over a WebSocket it joins a loaded session to the "
+        "connection with the next request: else its history would come with the next prompt, as part of the "
+        "answer. Seen in 0.24.4.",
         method=QWEN_HEARTBEAT,
     ),
     Entry(
@@ -290,7 +290,7 @@ def before_start(command: Sequence[str]) -> Quirks:
 def for_agent(
     command: Sequence[str], name: str | None, version: str | None, methods: Collection[str] = ()
 ) -> Quirks:
-    """The quirks of an agent that has been initialized. `methods`: those beyond the protocol that it offers."""
+    """The quirks of an agent that has been initialized. `methods`: what it offers beyond the protocol."""
     return _matching([*bare_names(command), *bare_names([name or ""])], version, methods)
 
 

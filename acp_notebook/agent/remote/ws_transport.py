@@ -79,7 +79,8 @@ class WebSocketTransport(RemoteTransport):
         headers = await self._server.fresh_headers()
         if (cookies := self._server.cookie_header()) is not None:
             headers["Cookie"] = cookies
-        async with _connect(self._server, headers) as socket:
+        self.stage = "looking up the server's name, connecting to it or setting up TLS"
+        async with self._connect(headers) as socket:
             self._socket = socket
             self.stage = "waiting for the answer to initialize"
             if socket.response is not None:
@@ -95,6 +96,42 @@ class WebSocketTransport(RemoteTransport):
                 await asyncio.gather(sender, return_exceptions=True)  # `_run` reports the cause
         return failures.of_close(socket.close_code or 1006, socket.close_reason or "")
 
+    def _connect(self, headers: dict[str, str]) -> Any:
+        from websockets.asyncio.client import ClientConnection, connect
+
+        server, limits = self._server, timeouts.get()
+
+        def opened() -> None:
+            self.stage = "waiting for the server to open the WebSocket"
+
+        class Socket(ClientConnection):
+            def connection_made(self, transport: Any) -> None:
+                opened()  # TCP and TLS
+                super().connection_made(transport)
+
+        class Connect(connect):
+            """Follows no redirect: headers must not go to another server."""
+
+            def process_redirect(self, exc: Exception) -> Exception | str:
+                return exc
+
+        return Connect(
+            server.url.text,
+            create_connection=Socket,
+            additional_headers=headers,
+            user_agent_header=USER_AGENT,
+            logger=library_logs.WEBSOCKET,
+            compression=None,  # nothing inflates here: a small frame stays small
+            max_size=MAX_LINE,
+            max_queue=MAX_QUEUE,
+            open_timeout=None,  # the start timeout counts
+            close_timeout=limits.remote_close,
+            ping_interval=limits.remote_ping,
+            ping_timeout=limits.remote_pong,
+            proxy=True if server.uses_proxy else None,
+            ssl=server.tls() if server.url.is_secure else None,
+        )
+
     async def _send(self, socket: ClientConnection) -> None:
         while True:
             line = await self._out.next()
@@ -102,33 +139,6 @@ class WebSocketTransport(RemoteTransport):
             self._unanswered = len(line)
             await socket.send(line, text=True)  # waits while the network is full
             self._out.sent()
-
-
-def _connect(server: Server, headers: dict[str, str]) -> Any:
-    from websockets.asyncio.client import connect
-
-    class Connect(connect):
-        """Follows no redirect: headers must not go to another server."""
-
-        def process_redirect(self, exc: Exception) -> Exception | str:
-            return exc
-
-    limits = timeouts.get()
-    return Connect(
-        server.url.text,
-        additional_headers=headers,
-        user_agent_header=USER_AGENT,
-        logger=library_logs.WEBSOCKET,
-        compression=None,  # nothing inflates here: a small frame stays small
-        max_size=MAX_LINE,
-        max_queue=MAX_QUEUE,
-        open_timeout=None,  # the start timeout counts
-        close_timeout=limits.remote_close,
-        ping_interval=limits.remote_ping,
-        ping_timeout=limits.remote_pong,
-        proxy=True if server.uses_proxy else None,
-        ssl=server.tls() if server.url.is_secure else None,
-    )
 
 
 def _of_closed(error: Any) -> Failure:

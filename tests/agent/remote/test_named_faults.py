@@ -614,13 +614,14 @@ def test_a_server_cannot_make_us_wait_for_hours(
     goes_on(session, python)
 
 
+@pytest.mark.parametrize("seconds", [1.0, pytest.param(10.0, marks=pytest.mark.slow)])
 def test_a_gateway_that_fails_for_a_while_sends_no_prompt_twice(
-    proxy: FaultProxy, python: Server, wire: str, connect: Connect
+    proxy: FaultProxy, python: Server, wire: str, connect: Connect, seconds: float
 ) -> None:
-    """502 for a second, in which streams and connections break, too."""
+    """502 for some seconds, in which streams and connections break, too."""
     session = connect(proxy.url(wire))
     goes_on(session, python, "before")
-    proxy.strike("refuse", seconds=1.0)
+    proxy.strike("refuse", seconds=seconds)
     prompt = f"during {session.id}"
     try:
         session.prompt(prompt, timeout=LIMIT_S)
