@@ -279,7 +279,7 @@ class HttpTransport(RemoteTransport):
             if now is None or now.heard == heard:
                 self._fail(Failure(f"{failure.reason}; it is unknown whether the server got the message"))
             elif session is not None:  # the server is there, but what came may belong to something else
-                self._listener(Silent(session))
+                self._report(Silent(session))
 
         loop = asyncio.get_running_loop()
         self._doubtful[route.id] = loop.call_later(timeouts.get().remote_doubt, check)
@@ -483,7 +483,7 @@ class HttpTransport(RemoteTransport):
         """Nothing came for long, from a server that sends no comments: it may think, or be out of reach."""
         stream.was_silent = True
         if session is not None and stream.last_id is None and not self._outlet.over:
-            self._listener(Silent(session))
+            self._report(Silent(session))
 
     def _expect_comments(self) -> None:
         """The first comment of this server: a stream that was silent before was broken, as by a sleep."""
@@ -496,7 +496,7 @@ class HttpTransport(RemoteTransport):
         """The stream broke: what the server wrote meanwhile is lost, unless it numbers its events."""
         if session is not None and stream.last_id is None and not self._outlet.over:
             # At once: the turn may end before all streams are open again.
-            self._listener(MessagesLost(session, earlier))
+            self._report(MessagesLost(session, earlier))
 
     def _event(self, data: bytes, id: str | None, session: str | None, stream: _Stream) -> None:
         if id is not None and id != "":
@@ -551,20 +551,24 @@ class HttpTransport(RemoteTransport):
 
     # ---- interruptions -------------------------------------------------------------------------
 
+    def _report(self, change: LinkChange) -> None:
+        self._outlet.flush()  # what came before it
+        self._listener(change)
+
     def _interrupt(self, what: object, failure: Failure) -> None:
         """This stream or message waits for the network."""
         if not self._outlet.over:
             first = not self._interrupted
             self._interrupted.add(what)
             if first:
-                self._listener(Interrupted(failure.reason))
+                self._report(Interrupted(failure.reason))
 
     def _settled(self, what: object) -> None:
         """This stream or message waits no longer."""
         was_interrupted = bool(self._interrupted)
         self._interrupted.discard(what)
         if was_interrupted and not self._interrupted and not self._outlet.over:
-            self._listener(Restored())
+            self._report(Restored())
 
 
 class _Stream:
