@@ -216,7 +216,8 @@ class Conversation:
         if state.running is not None and not state.running.begun:
             state.running.begun = event.is_work
         if type(event) is ev.ToolChanged and self.agent.quirks.terminals_in_meta:
-            events = self.workspace.agent_terminals.expand(*events)
+            calls = (it for it in events if isinstance(it, ev.ToolChanged))
+            events = self.workspace.agent_terminals.expand(*calls)
         state.apply(*events)
 
     # ---- turns ---------------------------------------------------------------------------

@@ -67,11 +67,15 @@ class SessionState(EventBus):
     # ---- the transcript -----------------------------------------------------------------------
 
     def apply(self, *events: ev.Event) -> None:
-        """Apply events to the transcript and pass them to subscribers. If one is a chunk, all of them are."""
+        """Apply events to the transcript and pass them to subscribers. Message chunks are not mixed with others."""
         if len(events) == 1:
             self._apply(events[0])
             return
-        if type(events[0]) is ev.MessageChunk and ev.MessageChunk not in self._handlers and self._redactor.idle:
+        if (
+            type(events[0]) is ev.MessageChunk
+            and ev.MessageChunk not in self._handlers
+            and self._redactor.idle
+        ):
             self._apply_chunks(events)
             return
         failures: list[Exception] = []

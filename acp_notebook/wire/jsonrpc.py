@@ -155,7 +155,7 @@ class Peer:
         """
         unchecked = tolerant_json.TOO_SHORT_TO_CHECK
         for line in self._lines.feed(data):
-            if type(line) is Garbage:
+            if isinstance(line, Garbage):
                 yield from self._read(line)
                 continue
             try:
@@ -253,7 +253,7 @@ class _Lines:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._begun = bytearray()
-        """The line that has no end yet. It grows where it is: to join the pieces of a long one takes longer."""
+        """The line that has no end yet. It grows in place: joining the pieces of a long line is slower."""
         self._skipping = False
 
     def feed(self, data: bytes) -> list[bytes | bytearray | Garbage]:

@@ -6,7 +6,7 @@ Tracks which of them are open and which tool calls they belong to. Runs nothing.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -32,11 +32,11 @@ class AgentTerminals:
         """Whether a terminal is ours: what an agent reports about those is ignored."""
         self._open: dict[str, _OpenTerminal] = {}
 
-    def expand(self, *events: ev.ToolChanged) -> Sequence[ev.Event]:
+    def expand(self, *events: ev.ToolChanged) -> tuple[ev.Event, ...]:
         """The events, each followed by events for what it reports about terminals."""
         if not self._open and all(event.meta is ev.UNSET for event in events):
             return events
-        return [each for event in events for each in self._expand(event)]
+        return tuple(each for event in events for each in self._expand(event))
 
     def _expand(self, event: ev.ToolChanged) -> Iterator[ev.Event]:
         yield event
