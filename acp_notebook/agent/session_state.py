@@ -67,7 +67,7 @@ class SessionState(EventBus):
     # ---- the transcript -----------------------------------------------------------------------
 
     def apply(self, *events: ev.Event) -> None:
-        """Apply events to the transcript and pass them to subscribers. Message chunks are not mixed with others."""
+        """Apply events to the transcript and pass them to subscribers. Chunks are not mixed with others."""
         if len(events) == 1:
             self._apply(events[0])
             return
