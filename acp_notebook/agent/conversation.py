@@ -207,7 +207,7 @@ class Conversation:
             self.agent.tap.follow(self.state, lambda: self.state.id, self.services.terminals.has_created)
 
     def receive(self, *events: ev.Event) -> None:
-        """Handle an event from the agent, or several message chunks."""
+        """Handle an event from the agent, or several of the same type."""
         event = events[0]
         self.received += len(events)
         if self._reloading and event.is_history:
@@ -216,10 +216,9 @@ class Conversation:
         if state.running is not None and not state.running.begun:
             state.running.begun = event.is_work
         if type(event) is ev.ToolChanged and self.agent.quirks.terminals_in_meta:
-            for each in self.workspace.agent_terminals.expand(event):
-                state.apply(each)
-        else:
-            state.apply(*events)
+            calls = (it for it in events if isinstance(it, ev.ToolChanged))
+            events = self.workspace.agent_terminals.expand(*calls)
+        state.apply(*events)
 
     # ---- turns ---------------------------------------------------------------------------
 

@@ -67,12 +67,25 @@ class SessionState(EventBus):
     # ---- the transcript -----------------------------------------------------------------------
 
     def apply(self, *events: ev.Event) -> None:
-        """Apply an event to the transcript and pass it to subscribers. Several events are message chunks."""
-        if len(events) > 1 and ev.MessageChunk not in self._handlers and self._redactor.idle:
+        """Apply events to the transcript and pass them to subscribers. Chunks are not mixed with others."""
+        if len(events) == 1:
+            self._apply(events[0])
+            return
+        if (
+            type(events[0]) is ev.MessageChunk
+            and ev.MessageChunk not in self._handlers
+            and self._redactor.idle
+        ):
             self._apply_chunks(events)
             return
+        failures: list[Exception] = []
         for event in events:
-            self._apply(event)
+            try:
+                self._apply(event)
+            except Exception as error:  # a subscriber that fails must not lose the other events
+                failures.append(error)
+        if failures:
+            raise failures[0]
 
     def _apply_chunks(self, chunks: Sequence[ev.Event]) -> None:
         """Like `_apply` for each, but listeners are called when all of them are in the transcript."""
@@ -89,9 +102,17 @@ class SessionState(EventBus):
             raise failures[0]
 
     def _apply(self, event: ev.Event) -> None:
-        if event.concerns_calls:
-            event = self._note_call(event)
-        self._apply_redacted(self._event_redactor.see(event))
+        if type(event) is ev.ToolChanged:
+            self.calls.changed(event)
+            event = self.rewrite(event)
+        elif event.concerns_calls:
+            self._note_turn(event)
+        if not self._redactor.idle:
+            self._apply_redacted(self._event_redactor.see(event))
+            return
+        with _mutex:
+            patches = self._transcript.apply(event)
+        self.emit(event, patches)
 
     def end_history(self) -> None:
         """The agent has sent the whole history: its last message does not go on."""
@@ -103,15 +124,11 @@ class SessionState(EventBus):
                 patches = self._transcript.apply(event)
             self.emit(event, patches)
 
-    def _note_call(self, event: ev.Event) -> ev.Event:
-        if isinstance(event, ev.ToolChanged):
-            self.calls.changed(event)
-            return self.rewrite(event)
+    def _note_turn(self, event: ev.Event) -> None:
         if isinstance(event, ev.TurnStarted):
             self.calls.turn_started()
         else:
             self.calls.turn_ended()
-        return event
 
     def read(self, reader: Callable[[Transcript], T]) -> T:
         """Call `reader` with the transcript, under its lock. Safe from any thread."""

@@ -248,6 +248,8 @@ def _show_plain_name(state: SessionState, name: str) -> None:
 
     def rewritten(event: ev.ToolChanged) -> ev.ToolChanged:
         event = rewrite(event)
+        if event.title is ev.UNSET and event.name is ev.UNSET:
+            return event
         texts = {"title": event.title, "name": event.name}
         plain = {
             key: it.replace(name, SERVER) for key, it in texts.items() if isinstance(it, str) and name in it

@@ -177,6 +177,25 @@ class ToolChanged(BaseEvent, frozen=True):
     """It comes with a permission request."""
     raw: Json = None
 
+    @property
+    def only_replaces_content(self) -> bool:
+        """Whether it says nothing but the call's content, and perhaps its status: some agents send such an
+        update for each line of output, so they are handled without a look at all other fields."""
+        return (
+            type(self.content) is tuple
+            and self.title is UNSET
+            and self.kind is UNSET
+            and self.locations is UNSET
+            and self.raw_input is UNSET
+            and self.raw_output is UNSET
+            and self.name is UNSET
+            and self.meta is UNSET
+            and self.unprompted is UNSET
+            and not self.created
+            and not self.asked
+            and self.raw is None
+        )
+
 
 class PlanReplaced(BaseEvent, frozen=True):
     """The complete plan: `entries`, or markdown in `text`, or a file in `uri`."""

@@ -54,6 +54,10 @@ class RawCalls:
             key = self._newest[event.id] = f"c{self._count}"
             self._calls[key] = ToolCall(key, None, event.id, "", "other", "pending")
         call = self._calls[key]
+        if event.only_replaces_content:  # the same, faster
+            status = call.status if event.status is ev.UNSET else event.status
+            self._calls[key] = replace(call, content=event.content, status=status)
+            return
         self._calls[key] = replace(call, **_changes(call, event))
         if event.asked:
             self._asked.add(key)

@@ -191,12 +191,11 @@ class Transcript:
                 self._snapshot = None
                 return [appended]
         if type(event) is ev.ToolChanged and (key := self._call_with_new_content(event)) is not None:
-            replaced = Set(key, ("content",), plain(event.content))
-            self._state.apply(replaced)
+            self._items[key]["content"] = plain(event.content)
             self._views.pop(key, None)
             self._version += 1
             self._snapshot = None
-            return [replaced]
+            return [Set(key, _CONTENT, plain(event.content))]  # a copy: the state changes, a patch does not
         patches = self._decide(event)
         for patch in patches:
             self._state.apply(patch)
@@ -210,23 +209,10 @@ class Transcript:
     def _call_with_new_content(self, event: ev.ToolChanged) -> str | None:
         """The key of the call, if its content is all that changes: so do updates for each line of output."""
         key = self._tools.get(event.id)
-        if key is None or key in self._only_asked or event.asked or event.created or event.raw is not None:
+        if key is None or key in self._only_asked or not event.only_replaces_content:
             return None
-        unset = ev.UNSET
-        if (
-            type(event.content) is tuple
-            and (event.status is unset or event.status == self._state.items[key]["status"])
-            and event.title is unset
-            and event.kind is unset
-            and event.locations is unset
-            and event.raw_input is unset
-            and event.raw_output is unset
-            and event.name is unset
-            and event.meta is unset
-            and event.unprompted is unset
-        ):
-            return key
-        return None
+        same = event.status is ev.UNSET or event.status == self._items[key]["status"]
+        return key if same else None
 
     def _open_text(self, message: OpenMessage, patch: Append) -> Pieces:
         message.text = self._state.text(patch.key, patch.path)
@@ -738,6 +724,8 @@ class Transcript:
             if name not in kept or kept[name] != value
         ]
 
+
+_CONTENT = ("content",)
 
 _NEW_TOOL: dict[str, Json] = {
     "title": "",

@@ -147,7 +147,7 @@ class Peer:
         for line in self._lines.feed(data):
             yield from self._read(line)
 
-    def receive_typed(self, data: bytes, decode: Callable[[bytes], T]) -> Iterator[Incoming | T]:
+    def receive_typed(self, data: bytes, decode: Callable[[bytes | bytearray], T]) -> Iterator[Incoming | T]:
         """Like `receive`, but for the messages that `decode` accepts, with what it returns.
 
         A message of the type that is expected most is read in one step. Another one is refused at its method
@@ -155,7 +155,7 @@ class Peer:
         """
         unchecked = tolerant_json.TOO_SHORT_TO_CHECK
         for line in self._lines.feed(data):
-            if type(line) is not bytes:
+            if isinstance(line, Garbage):
                 yield from self._read(line)
                 continue
             try:
@@ -167,10 +167,11 @@ class Peer:
             else:
                 yield message
 
-    def _read(self, line: bytes | Garbage) -> Iterator[Incoming]:
+    def _read(self, line: bytes | bytearray | Garbage) -> Iterator[Incoming]:
         if isinstance(line, Garbage):
             yield self._salvage(line)
             return
+        line = bytes(line)  # what is raw in a message refers to it
         try:
             tolerant_json.check_nesting(line)
             envelope = _envelope.decode(line)
@@ -251,28 +252,27 @@ class _Lines:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._parts: list[bytes] = []
-        self._size = 0
+        self._begun = bytearray()
+        """The line that has no end yet. It grows in place: joining the pieces of a long line is slower."""
         self._skipping = False
 
-    def feed(self, data: bytes) -> list[bytes | Garbage]:
+    def feed(self, data: bytes) -> list[bytes | bytearray | Garbage]:
         """The lines that these bytes complete; a line that is too long as Garbage."""
         lines: list[Any] = data.split(b"\n")
         rest, limit = lines.pop(), self._limit
         if lines and self._skipping:
             self._skipping = False
             del lines[0]
-        elif lines and self._parts:
-            lines[0] = b"".join([*self._parts, lines[0]])
-            self._parts, self._size = [], 0
+        elif lines and self._begun:
+            self._begun += lines[0]
+            lines[0], self._begun = self._begun, bytearray()
         if lines and max(len(data), len(lines[0])) > limit:
             lines = [line if len(line) <= limit else _too_long(line, limit) for line in lines]
         if rest and not self._skipping:
-            self._parts.append(rest)
-            self._size += len(rest)
-            if self._size > limit:
-                lines.append(_too_long(b"".join(self._parts), limit))
-                self._parts, self._size, self._skipping = [], 0, True
+            self._begun += rest
+            if len(self._begun) > limit:
+                lines.append(_too_long(self._begun, limit))
+                self._begun, self._skipping = bytearray(), True
         return lines
 
 
@@ -283,15 +283,15 @@ def _line(message: dict[str, Any]) -> bytes:
         return _encode(tolerant_json.repaired(msgspec.to_builtins(message))) + b"\n"
 
 
-def _too_long(line: bytes, limit: int) -> Garbage:
+def _too_long(line: bytes | bytearray, limit: int) -> Garbage:
     return _garbage(line, f"a line of more than {limit} bytes")
 
 
-def _garbage(line: bytes, why: str) -> Garbage:
+def _garbage(line: bytes | bytearray, why: str) -> Garbage:
     return Garbage(_head(line), why)
 
 
-def _head(line: bytes) -> str:
+def _head(line: bytes | bytearray) -> str:
     return line[:_HEAD].decode("utf-8", "replace")
 
 

@@ -19,6 +19,9 @@ MAX_NESTING = 100
 TOO_SHORT_TO_CHECK = 2 * MAX_NESTING
 """A value of this length cannot be nested too deeply, because every level takes two characters."""
 
+_LONG = 16 * 1024
+"""From here on, brackets are looked for one by one instead of counted."""
+
 # Possessive, and accepts a string without an end, so that time and memory are linear in the line's length.
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -39,9 +42,9 @@ def loads(data: bytes) -> Any:
     return repaired(value) if "\\u" in text else value
 
 
-def check_nesting(data: bytes) -> None:
+def check_nesting(data: bytes | bytearray) -> None:
     """Raise Unreadable for a value that is nested too deeply; takes linear time, and usually almost none."""
-    if len(data) <= TOO_SHORT_TO_CHECK or data.count(b"{") + data.count(b"[") <= MAX_NESTING:
+    if len(data) <= TOO_SHORT_TO_CHECK or not _has_more_brackets(data, MAX_NESTING):
         return
     depth = 0
     for token in _TOKEN.finditer(data):
@@ -52,6 +55,20 @@ def check_nesting(data: bytes) -> None:
                 raise Unreadable(f"nested deeper than {MAX_NESTING} levels")
         elif first in b"]}":
             depth -= 1
+
+
+def _has_more_brackets(data: bytes | bytearray, number: int) -> bool:
+    """Whether more brackets than this are opened, in strings or not."""
+    if len(data) < _LONG:
+        return data.count(b"{") + data.count(b"[") > number
+    for bracket in (b"{", b"["):  # `find` is ten times as fast as `count`, if there are few of them
+        at = data.find(bracket)
+        while at >= 0:
+            number -= 1
+            if number < 0:
+                return True
+            at = data.find(bracket, at + 1)
+    return False
 
 
 def _no_constant(_: str) -> None:

@@ -69,6 +69,20 @@ def test_the_nesting_limit_is_exact() -> None:
         tolerant_json.loads(nested(tolerant_json.MAX_NESTING + 1))
 
 
+@pytest.mark.parametrize("length", [500, 50_000])
+@pytest.mark.parametrize("kind", [bytes, bytearray])
+@pytest.mark.parametrize(("begin", "end"), [(b"[", b"]"), (b'{"a":', b"}")])
+def test_the_nesting_limit_is_exact_in_data_of_any_length(
+    length: int, kind: type[bytes | bytearray], begin: bytes, end: bytes
+) -> None:
+    text = b'"' + b"x" * length + b'"'
+    most = tolerant_json.MAX_NESTING
+    tolerant_json.check_nesting(kind(begin * most + text + end * most))
+    tolerant_json.check_nesting(kind(b"[" + (text + b",[],{},") * most + b"1]"))
+    with pytest.raises(tolerant_json.Unreadable, match="nested"):
+        tolerant_json.check_nesting(kind(begin * (most + 1) + text + end * (most + 1)))
+
+
 def test_many_adjacent_brackets_are_not_deep() -> None:
     assert tolerant_json.loads(b"[" + b"[]," * 10_000 + b"1]")[-1] == 1
 

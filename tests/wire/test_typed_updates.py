@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from acp_notebook.core import events as ev
-from acp_notebook.wire import v1
+from acp_notebook.wire import jsonrpc, v1
 from acp_notebook.wire.jsonrpc import Garbage, Notification, Peer, Request
 
 TEXT = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "hé"}, "messageId": "m"}
@@ -29,7 +29,16 @@ def line(update: Any, **more: Any) -> bytes:
     )
 
 
-@pytest.mark.parametrize("update", [TEXT, THOUGHT, CALL, {**TEXT, "_meta": {"b": 2}}])
+LINE = {it: CALL[it] for it in ("sessionUpdate", "toolCallId", "content")}
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        *(TEXT, THOUGHT, CALL, LINE, {**LINE, "status": "completed"}, {**LINE, "title": "Run"}),
+        *({**LINE, "content": []}, {**LINE, "rawInput": None}, {**TEXT, "_meta": {"b": 2}}),
+    ],
+)
 def test_both_ways_give_the_same_event(update: dict[str, Any]) -> None:
     (typed,) = Peer().receive_typed(line(update), v1.decode_update)
     (raw,) = Peer().receive(line(update))
@@ -56,8 +65,45 @@ def test_other_messages_are_read_as_without_the_type(data: bytes) -> None:
     assert isinstance(typed[0], Notification | Request | Garbage)
 
 
-def test_consecutive_chunks_of_a_session_come_together() -> None:
-    data = line(TEXT) + line(THOUGHT) + line(CALL) + line(TEXT)
+def test_consecutive_updates_of_a_session_and_type_come_together() -> None:
+    data = (
+        line(TEXT)
+        + line(THOUGHT)
+        + line(CALL)
+        + line(LINE)
+        + line(LINE).replace(b'"s"', b'"other"')
+        + line(TEXT)
+    )
     messages = [it for it in Peer().receive_typed(data, v1.decode_update) if isinstance(it, v1.UpdateMessage)]
-    kinds = [[type(event) for event in events] for _, events in v1.read_updates(messages)]
-    assert kinds == [[ev.MessageChunk, ev.MessageChunk], [ev.ToolChanged], [ev.MessageChunk]]
+    kinds = [(session, [type(event) for event in events]) for session, events in v1.read_updates(messages)]
+    assert kinds == [
+        ("s", [ev.MessageChunk, ev.MessageChunk]),
+        ("s", [ev.ToolChanged, ev.ToolChanged]),
+        ("other", [ev.ToolChanged]),
+        ("s", [ev.MessageChunk]),
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 7, 100, 1000])
+def test_lines_that_arrive_in_pieces_are_the_same_messages(size: int) -> None:
+    data = (
+        line(TEXT) + line(CALL) + line({**CALL, "unknown": 1}) + line(TEXT, id=7) + b"not JSON\n" + line(LINE)
+    )
+    peer = Peer()
+    pieces = [data[at : at + size] for at in range(0, len(data), size)]
+    received = [it for piece in pieces for it in peer.receive_typed(piece, v1.decode_update)]
+    assert received == list(Peer().receive_typed(data, v1.decode_update))
+
+
+def test_a_long_line_that_arrives_in_pieces_has_the_same_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsonrpc, "MAX_LINE", len(line(TEXT)) - 1)  # without its end
+    for text, kind in (
+        (TEXT["content"], v1.UpdateMessage),
+        ({"type": "text", "text": "much longer"}, Garbage),
+    ):
+        data = line({**TEXT, "content": text}) + line(TEXT)
+        for size in (1, 50, 1000):
+            peer = Peer()
+            pieces = [data[at : at + size] for at in range(0, len(data), size)]
+            received = [it for piece in pieces for it in peer.receive_typed(piece, v1.decode_update)]
+            assert [type(it) for it in received] == [kind, v1.UpdateMessage]

@@ -53,9 +53,12 @@ class NotebookCards:
         if isinstance(event.locations, tuple) and self._lines:
             event = replace(event, locations=tuple(map(self._located, event.locations)))
         content = event.content
-        if not isinstance(content, tuple) or not any(map(_is_of_notebook, content)):
+        if not isinstance(content, tuple):
             return event
-        return replace(event, content=self._cells(event.id, content))
+        for it in content:
+            if type(it) is Diff and is_notebook_diff(it):
+                return replace(event, content=self._cells(event.id, content))
+        return event
 
     def _located(self, place: Location) -> Location:
         lines = self._lines.get(self._whole(place.path))
@@ -76,7 +79,3 @@ class NotebookCards:
 
     def _whole(self, path: str) -> str:
         return posixpath.normpath(posixpath.join(self._cwd, path))
-
-
-def _is_of_notebook(content: Content) -> bool:
-    return isinstance(content, Diff) and is_notebook_diff(content)

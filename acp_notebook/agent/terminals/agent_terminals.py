@@ -32,11 +32,14 @@ class AgentTerminals:
         """Whether a terminal is ours: what an agent reports about those is ignored."""
         self._open: dict[str, _OpenTerminal] = {}
 
-    def expand(self, event: ev.ToolChanged) -> Iterator[ev.Event]:
-        """Yield the event, then events for what it reports about terminals."""
+    def expand(self, *events: ev.ToolChanged) -> tuple[ev.Event, ...]:
+        """The events, each followed by events for what it reports about terminals."""
+        if not self._open and all(event.meta is ev.UNSET for event in events):
+            return events
+        return tuple(each for event in events for each in self._expand(event))
+
+    def _expand(self, event: ev.ToolChanged) -> Iterator[ev.Event]:
         yield event
-        if event.meta is ev.UNSET and not self._open:
-            return
         reported = [it for it in v1.terminal_events(event.meta) if not self._is_ours(it.id)]
         ends = {it.id: it for it in reported if isinstance(it, ev.TerminalChanged) and it.status == "exited"}
         for each in reported:

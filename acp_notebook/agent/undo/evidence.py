@@ -34,7 +34,7 @@ class CallClock:
 
     def follow(self, events: EventBus, *, every_event: bool) -> None:
         """Subscribe to the events. `every_event`: note the time of every event, whatever its type."""
-        events.on(ev.ToolChanged, lambda it: self._see(it.id, over=it.status in ENDED))
+        events.on(ev.ToolChanged, self._on_tool)
         events.on(ev.TerminalChanged, lambda it: self._see(it.id, over=it.status in ("exited", "killed")))
         events.on(ev.QuestionAsked, self._on_asked)
         events.on(ev.QuestionSettled, self._on_settled)
@@ -49,6 +49,9 @@ class CallClock:
 
     def _note_event(self, _: ev.Event, __: object) -> None:
         self._quiet_since = time.time_ns()
+
+    def _on_tool(self, event: ev.ToolChanged) -> None:
+        self._see(event.id, over=event.status in ENDED)
 
     def _on_asked(self, event: ev.QuestionAsked) -> None:
         self._questions[event.id] = event.tool_id

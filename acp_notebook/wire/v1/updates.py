@@ -57,26 +57,25 @@ def read_update(params: Raw | s.SessionNotification) -> tuple[str | None, ev.Eve
         content = update.content
         if type(content) is s.TextContent and content.annotations is None:
             return params.session_id, ev.MessageChunk("agent", rec.Text(content.text), update.message_id)
+    elif type(update) is s.ToolCallUpdate:  # some agents send these for each line of output
+        return params.session_id, tool_event(update)
     return params.session_id, _event(update)
 
 
 def read_updates(messages: Iterable[UpdateMessage]) -> Iterator[tuple[str | None, list[ev.Event]]]:
-    """The events of updates, in order: consecutive chunks of a session together, any other event alone."""
-    chunks: list[ev.Event] = []
+    """The events of updates, in order: consecutive ones of the same session and type together."""
+    events: list[ev.Event] = []
     session: str | None = None
+    kind: type[ev.Event] | None = None
     for message in messages:
         session_id, event = read_update(message.params)
-        is_chunk = type(event) is ev.MessageChunk
-        if chunks and not (is_chunk and session_id == session):
-            yield session, chunks
-            chunks = []
-        if is_chunk:
-            session = session_id
-            chunks.append(event)
-        else:
-            yield session_id, [event]
-    if chunks:
-        yield session, chunks
+        if type(event) is not kind or session_id != session:
+            if events:
+                yield session, events
+            events, session, kind = [], session_id, type(event)
+        events.append(event)
+    if events:
+        yield session, events
 
 
 def read_unknown_notification(method: str, params: Raw) -> tuple[str | None, ev.Event]:
@@ -132,8 +131,6 @@ def _wrapped(block: Any) -> Any:
 
 
 def _event(update: s.SessionUpdate) -> ev.Event:
-    if type(update) is s.ToolCallUpdate:  # without `match`, because some agents send these for each line
-        return tool_event(update)
     match update:
         case s.AgentMessageChunk(content=content, message_id=id):
             return ev.MessageChunk("agent", content_record(content), id)

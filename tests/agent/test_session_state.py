@@ -1,0 +1,77 @@
+"""Events that arrive together are applied in order, and each reaches the subscribers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from acp_notebook.agent.agent_state import AgentState
+from acp_notebook.agent.known_agents.quirks import Quirks
+from acp_notebook.agent.session_state import SessionState
+from acp_notebook.core import events as ev
+from acp_notebook.core.patches import Patch
+from acp_notebook.core.records import Text
+from acp_notebook.core.redaction import Redactor
+from acp_notebook.core.requests import AgentFacts
+
+SECRET = "hunter2-hunter2"
+CHUNKS = [ev.MessageChunk("agent", Text(text), "m") for text in "abc"]
+LINES = [ev.ToolChanged("t", status="in_progress", content=(Text(text),)) for text in "abc"]
+
+
+@pytest.fixture
+def state() -> SessionState:
+    async def made() -> SessionState:
+        return SessionState(AgentState("agent", AgentFacts(1), Quirks(), redactor=Redactor()), "/project")
+
+    state = asyncio.run(made())
+    state.apply(ev.TurnStarted(()))
+    return state
+
+
+@pytest.mark.parametrize("events", [CHUNKS, LINES], ids=["chunks", "tool call updates"])
+def test_every_event_reaches_a_listener_that_fails_on_the_first(
+    state: SessionState, events: Sequence[ev.Event]
+) -> None:
+    seen: list[ev.Event] = []
+
+    def listener(event: ev.Event, _: Sequence[Patch]) -> None:
+        seen.append(event)
+        if event is events[0]:
+            raise ValueError("a bug")
+
+    state.listen(listener)
+    with pytest.raises(ValueError, match="a bug"):
+        state.apply(*events)
+    assert seen == [*events]
+
+
+def test_a_handler_that_fails_loses_no_tool_call_update(state: SessionState) -> None:
+    def failing(_: ev.ToolChanged) -> None:
+        raise ValueError("a bug")
+
+    state.on(ev.ToolChanged, failing)
+    with pytest.raises(ValueError, match="a bug"):
+        state.apply(*LINES)
+    assert state.read(lambda transcript: transcript.tool("t").content) == (Text("c"),)
+    assert state.calls.call("t").content == (Text("c"),)
+
+
+def test_a_handler_sees_the_transcript_as_of_its_update(state: SessionState) -> None:
+    shown: list[object] = []
+    state.on(ev.ToolChanged, lambda _: shown.append(state.read(lambda it: it.tool("t").content)))
+    state.apply(*LINES)
+    assert shown == [(Text(text),) for text in "abc"]
+
+
+def test_a_secret_that_is_learnt_is_removed_from_the_next_update(state: SessionState) -> None:
+    line = ev.ToolChanged("t", content=(Text(SECRET),))
+    state.on(ev.ToolChanged, lambda _: state.agent.redactor.learn([SECRET]))
+    shown: list[str] = []
+    state.listen(lambda _, patches: shown.append(str(patches)))
+    state.apply(line, line)
+    assert [SECRET in it for it in shown] == [True, False]
+    assert SECRET not in str(state.read(lambda transcript: transcript.tool("t")))
+    assert state.calls.call("t").content == (Text(SECRET),)
