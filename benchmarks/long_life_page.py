@@ -17,7 +17,7 @@ from .panel import LONG_MS, opened, traced
 
 TURNS = 200
 SESSIONS = 20
-SLOW, RATE = 2_000, 50
+SLOW, RATE = 500, 50
 """The chunks of a slow stream, and how many come in a second."""
 
 SOURCE = Path(__file__).with_name("source.py")

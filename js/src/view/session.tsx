@@ -31,6 +31,8 @@ import { useTalk } from "./use_talk";
 
 /** Turns shown at first, the newest ones; and as many more each time. */
 export const NEWEST_TURNS = 20;
+/** Drawn in one frame: all of them at once would freeze the page. */
+export const TURNS_AT_ONCE = 2;
 
 interface Props {
   snapshot: Snapshot;
@@ -203,9 +205,10 @@ function Conversation({ snapshot, content }: { snapshot: Snapshot; content: Ref<
   const { turns, link, sent, folds, since, terminals } = snapshot;
   const [count, setCount] = useState(NEWEST_TURNS);
   const target = useTarget();
-  const reach = target ? turns.findIndex(({ start }) => (start?.key ?? "") === target.turn) : -1;
+  const reach = target ? turns.findIndex((turn) => keyOf(turn) === target.turn) : -1;
   useReach(reach, turns.length, count, NEWEST_TURNS, setCount);
   const hidden = Math.max(0, turns.length - count);
+  const shown = useSomeMore(turns.slice(hidden));
   const running = runningOf(turns);
   const drawn = useRef(false);
   useEffect(() => void (drawn.current = true), []);
@@ -222,9 +225,9 @@ function Conversation({ snapshot, content }: { snapshot: Snapshot; content: Ref<
             Show {Math.min(hidden, NEWEST_TURNS)} earlier turns
           </button>
         )}
-        {turns.slice(hidden).map((turn) => (
+        {shown.map((turn) => (
           <PanelTurn
-            key={turn.start?.key ?? ""}
+            key={keyOf(turn)}
             turn={turn}
             since={turn.start === running ? since : null}
             cited={terminals.cited}
@@ -241,6 +244,26 @@ function Conversation({ snapshot, content }: { snapshot: Snapshot; content: Ref<
       </div>
     </div>
   );
+}
+
+/** The turns that were drawn before, and the newest of the others; a few more in each frame, until all are. */
+function useSomeMore(turns: readonly Turn[]): readonly Turn[] {
+  const drawn = useRef<ReadonlySet<string>>(new Set());
+  const [, redraw] = useState(0);
+  const others = turns.filter((turn) => !drawn.current.has(keyOf(turn)));
+  const later = others.slice(0, -TURNS_AT_ONCE);
+  const now = turns.filter((turn) => !later.includes(turn));
+  useEffect(() => {
+    drawn.current = new Set(now.map(keyOf));
+    if (now.length === turns.length) return;
+    const frame = requestAnimationFrame(() => redraw((count) => count + 1));
+    return () => cancelAnimationFrame(frame);
+  });
+  return now;
+}
+
+function keyOf({ start }: Turn): string {
+  return start?.key ?? "";
 }
 
 function runningOf(turns: readonly Turn[]): Turn["start"] {
