@@ -23,6 +23,7 @@ import { PlaceContext, useAsksHere, useDraws, useOnce } from "./place";
 import { PANEL } from "./places";
 import { wordsOf } from "./prompt_text";
 import { TargetContext, useReach, useTarget } from "./reveal";
+import type { Target } from "./reveal";
 import { useRoom } from "./room";
 import { SessionChanges } from "./session_changes";
 import { Settings } from "./settings";
@@ -208,7 +209,7 @@ function Conversation({ snapshot, content }: { snapshot: Snapshot; content: Ref<
   const reach = target ? turns.findIndex((turn) => keyOf(turn) === target.turn) : -1;
   useReach(reach, turns.length, count, NEWEST_TURNS, setCount);
   const hidden = Math.max(0, turns.length - count);
-  const shown = useSomeMore(turns.slice(hidden));
+  const shown = useSomeMore(turns.slice(hidden), target);
   const running = runningOf(turns);
   const drawn = useRef(false);
   useEffect(() => void (drawn.current = true), []);
@@ -246,16 +247,16 @@ function Conversation({ snapshot, content }: { snapshot: Snapshot; content: Ref<
   );
 }
 
-/** The turns that were drawn before, and the newest of the others; a few more in each frame, until all are. */
-function useSomeMore(turns: readonly Turn[]): readonly Turn[] {
+/** The turns that were drawn before, the one to show, and the newest of the others; a few more in each frame. */
+function useSomeMore(turns: readonly Turn[], target: Target | null): readonly Turn[] {
   const drawn = useRef<ReadonlySet<string>>(new Set());
   const [, redraw] = useState(0);
-  const others = turns.filter((turn) => !drawn.current.has(keyOf(turn)));
-  const later = others.slice(0, -TURNS_AT_ONCE);
-  const now = turns.filter((turn) => !later.includes(turn));
+  const isNew = (turn: Turn) => !drawn.current.has(keyOf(turn)) && keyOf(turn) !== target?.turn;
+  const later = new Set(turns.filter(isNew).slice(0, -TURNS_AT_ONCE));
+  const now = turns.filter((turn) => !later.has(turn));
   useEffect(() => {
     drawn.current = new Set(now.map(keyOf));
-    if (now.length === turns.length) return;
+    if (later.size === 0) return;
     const frame = requestAnimationFrame(() => redraw((count) => count + 1));
     return () => cancelAnimationFrame(frame);
   });
