@@ -1,7 +1,8 @@
 """A long conversation in a real page: 200 turns drawn, saved, reloaded, searched; 20 sessions; slow streams.
 
-Run `python -m benchmarks.long_life_page [TURNS]`; needs Chromium. The table has it with fewer turns. The longest task of the page's main thread
-is given by its CPU time, because other programs delay a page; the aim is 100 ms.
+Run `python -m benchmarks.long_life_page [TURNS]`; needs Chromium. The table has it with fewer turns. The
+longest task of the page's main thread is given by its CPU time, because other programs delay a page; the aim
+is 100 ms.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ MANY = (
 WORDS = "module 9 in turn 1"
 """What is searched: the page has it only in turns that it does not draw."""
 
-DRAWN = "() => document.querySelectorAll('.jp-Notebook .acp-panel .acp-turn[data-acp-status=\"done\"]').length >= 20"
+DONE_TURNS = '.jp-Notebook .acp-panel .acp-turn[data-acp-status="done"]'
+DRAWN = f"() => document.querySelectorAll('{DONE_TURNS}').length >= 20"
 
 
 @dataclass(frozen=True)

@@ -98,9 +98,11 @@ OPEN_ALL = """() => {
 }"""
 ALL_OPEN = "() => !document.querySelector('.jp-Notebook .acp-diff .acp-more')"
 
-DONE = """count => document.querySelectorAll('.jp-Notebook .acp-turn[data-acp-status="done"]').length === count"""
-"""Used instead of Playwright's `expect`, which reads the whole DOM each time, in one long task. The side panel has
-the turns as well."""
+DONE_TURNS = '.jp-Notebook .acp-turn[data-acp-status="done"]'
+"""The side panel may have them, too."""
+
+DONE = f"count => document.querySelectorAll('{DONE_TURNS}').length === count"
+"""Used instead of Playwright's `expect`, which reads the whole DOM each time, in one long task."""
 
 
 @dataclass
