@@ -153,6 +153,24 @@ def fan_out() -> Iterator[Line]:
     return fan_out.rows()
 
 
+def long_life() -> Iterator[Line]:
+    from . import long_life
+
+    return long_life.rows()
+
+
+def checkpoints() -> Iterator[Line]:
+    from . import checkpoints
+
+    return checkpoints.rows()
+
+
+def undo() -> Iterator[Line]:
+    from . import undo
+
+    return undo.rows()
+
+
 def paint() -> Iterator[Line]:
     from . import paint
 
@@ -171,6 +189,12 @@ def panel() -> Iterator[Line]:
     return panel.rows()
 
 
+def long_life_page() -> Iterator[Line]:
+    from . import long_life_page
+
+    return long_life_page.rows()
+
+
 def extension() -> Iterator[Line]:
     from . import lab_extension
 
@@ -181,10 +205,11 @@ Group = Callable[[], Iterator[Line]]
 
 QUICK: tuple[Group, ...] = (messages, imports, start, lengths, files, processes)
 KERNELS: tuple[Group, ...] = (kernel, remote, fan_out)
-PAGES: tuple[Group, ...] = (paint, stream, panel, extension)
+LONG: tuple[Group, ...] = (long_life, checkpoints, undo)
+PAGES: tuple[Group, ...] = (paint, stream, panel, long_life_page, extension)
 """They need Chromium, and most of their work is that of other programs: the server and the browser."""
 
-GROUPS = {it.__name__: it for it in (*QUICK, *KERNELS, *PAGES)}
+GROUPS = {it.__name__: it for it in (*QUICK, *KERNELS, *LONG, *PAGES)}
 
 
 # ---- running them -----------------------------------------------------------------------------------

@@ -13,15 +13,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from acp_notebook.agent.undo.git_backend import GitBackend
+
+from .table import Line
 
 RUNS = 7
 """The median counts, because the machine does other work, too."""
 
 FILES = 50_000
+TABLE_FILES = 20_000
 A_FOLDER = 100
 
 
@@ -84,6 +87,19 @@ def turns(backend: GitBackend, root: Path) -> dict[str, float]:
         costs.append(seconds(lambda start=start: list(backend.compare(start, backend.mark()))))  # type: ignore[misc]
         peers.append(seconds(lambda: kept(root)))
     return {NOTHING: nothing, TEN: statistics.median(costs), TEN_PEER: statistics.median(peers)}
+
+
+def rows() -> Iterator[Line]:
+    found = measured(TABLE_FILES)
+    for name, peer in PEERS.items():
+        cost, its = found[name], found[peer]
+        yield (
+            f"{name}, of {TABLE_FILES:,}",
+            f"{cost * 1e3:.0f} ms",
+            f"git {its * 1e3:.0f} ms",
+            cost / its,
+            AIM,
+        )
 
 
 def main() -> int:

@@ -13,7 +13,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ import msgspec
 import acp_notebook as acp
 from acp_notebook.frontend.panel import session_panel
 
+from .table import Line
+
 TURNS = 2_000
 CALLS = 50
 CALL_BYTES = 420
@@ -29,6 +31,13 @@ LIMIT_S = 120.0
 
 SETTLED = 200
 """From this turn on, memory should be constant."""
+
+TABLE_TURNS = 2 * SETTLED
+KEPT_KB = 20
+"""What may remain of a turn in memory: an index, and the widget below its cell."""
+
+GROWTH = 1.2
+"""How much more a turn may cost later."""
 
 SOURCE = Path(__file__).with_name("source.py")
 
@@ -119,6 +128,21 @@ class Life:
             pass
 
         self.session._conversation.agent.loop.call(nothing())
+
+
+def rows() -> Iterator[Line]:
+    with tempfile.TemporaryDirectory() as folder:
+        life = Life(folder)
+        first = [life.turn() for _ in range(SETTLED)]
+        before = resident_mb()
+        second = [life.turn() for _ in range(TABLE_TURNS - SETTLED)]
+        kept_kb = (resident_mb() - before) / len(second) * 1e3
+        life.session.agent.close()
+    row = f"memory of a turn after the first {SETTLED}"
+    yield row, f"{kept_kb:.1f} kB", f"limit {KEPT_KB} kB", kept_kb / KEPT_KB, 1
+    early, late = statistics.median(first[SETTLED // 2 :]), statistics.median(second[-SETTLED // 2 :])
+    row = f"a turn of {CALLS} tool calls, CPU, after {TABLE_TURNS}"
+    yield row, f"{late * 1e3:.1f} ms", f"after {SETTLED} {early * 1e3:.1f} ms", late / early, GROWTH
 
 
 def main() -> int:

@@ -66,7 +66,7 @@ WARM = "first = session.prompt('stream paragraph 1 1000')"
 WATCH_PAINT = """selector => {
     const watch = (window.acpBench = { began: performance.now(), paint: null });
     const look = () => {
-        const found = document.querySelectorAll(".acp-turn")[1]?.querySelector(selector);
+        const found = document.querySelectorAll(".jp-Notebook .acp-turn")[1]?.querySelector(selector);
         if (!found || found.getBoundingClientRect().height === 0) return void requestAnimationFrame(look);
         setTimeout(() => (watch.paint = performance.now()));
     };
@@ -78,7 +78,7 @@ SHOWN = f"() => parseInt({TEXT}.trim().slice(-{DIGITS}), 16) || 0"
 WORDS = f"() => ({TEXT}.match(/[0-9a-f]{{{DIGITS}}}/g) ?? []).map((word) => parseInt(word, 16))"
 
 SCROLL = """async () => {
-    const turn = [...document.querySelectorAll(".acp-turn")].at(-1);
+    const turn = [...document.querySelectorAll(".jp-Notebook .acp-turn")].at(-1);
     const areas = [...turn.querySelectorAll(".acp-ansi")].slice(0, 1);
     let outer = turn.parentElement;
     while (outer && getComputedStyle(outer).overflowY !== "auto") outer = outer.parentElement;
@@ -92,13 +92,16 @@ SCROLL = """async () => {
 }"""
 
 OPEN_ALL = """() => {
-    const more = document.querySelector(".acp-diff .acp-more");
+    const more = document.querySelector(".jp-Notebook .acp-diff .acp-more");
     more?.click();
     return more !== null;
 }"""
-ALL_OPEN = "() => !document.querySelector('.acp-diff .acp-more')"
+ALL_OPEN = "() => !document.querySelector('.jp-Notebook .acp-diff .acp-more')"
 
-DONE = """count => document.querySelectorAll('.acp-turn[data-acp-status="done"]').length === count"""
+DONE_TURNS = '.jp-Notebook .acp-turn[data-acp-status="done"]'
+"""The side panel may have them, too."""
+
+DONE = f"count => document.querySelectorAll('{DONE_TURNS}').length === count"
 """Used instead of Playwright's `expect`, which reads the whole DOM each time, in one long task."""
 
 

@@ -28,13 +28,10 @@ beforeEach(() => {
 const PANEL: Panel = {
   emit: () => undefined,
   link: "live",
-  running: false,
   signIn: false,
-  operation: undefined,
   folder: "/srv/work",
   places: null,
   split: false,
-  newest: null,
 };
 
 function drawn(

@@ -45,6 +45,29 @@ function counts(name: string, ...views: { el: HTMLElement }[]): number[] {
   return views.map(({ el }) => el.querySelectorAll(name).length);
 }
 
+test("a hidden panel does not draw what is drawn below its cell", async () => {
+  const { mount } = page([turn({ status: "done" }), message("k2", "Fixed.")]);
+  const panel = mount(null);
+  panel.el.hidden = true;
+  Object.defineProperty(Element.prototype, "checkVisibility", {
+    configurable: true,
+    value(this: Element) {
+      return this.closest("[hidden]") === null;
+    },
+  });
+  try {
+    const cell = mount("t1");
+    await settled();
+    expect(counts(".acp-turn", cell, panel)).toEqual([1, 0]);
+    cell.el.hidden = true; // the whole notebook is
+    mount("t2");
+    await settled();
+    expect(counts(".acp-turn", panel)).toEqual([0]);
+  } finally {
+    Reflect.deleteProperty(Element.prototype, "checkVisibility");
+  }
+});
+
 test("a turn below its cell is a line in the panel, and drawn there when the view is gone", async () => {
   const { mount } = page([turn({ status: "done" }), message("k2", "Fixed.")]);
   const cell = mount("t1");

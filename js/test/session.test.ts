@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { ConfigOption, Header, Item } from "../src/types";
 import { activityOf } from "../src/view/activity";
 import { duration } from "../src/view/elapsed";
-import { NEWEST_TURNS } from "../src/view/session";
+import { NEWEST_TURNS, TURNS_AT_ONCE } from "../src/view/session";
 import { AT_ONCE, NEWEST } from "../src/view/turn";
 import { money, short } from "../src/view/usage";
 import { message, now, question, soon, turn } from "./helpers";
@@ -188,11 +188,13 @@ test("the newest turns of a long conversation are drawn, and more on demand", as
     turn({ key: `t${at}`, turn: `t${at}`, id: `t${at}`, number: at + 1, status: "done" }),
   );
   const { el, find } = shown(turns, null);
-  expect(el.querySelectorAll(".acp-turn").length).toBe(NEWEST_TURNS);
+  const drawn = () => el.querySelectorAll(".acp-turn").length;
+  expect(drawn()).toBe(TURNS_AT_ONCE); // the others in the next frames
+  expect(find(`[data-acp-turn='t${NEWEST_TURNS + 4}']`)).not.toBeNull();
+  await soon(() => expect(drawn()).toBe(NEWEST_TURNS));
   expect(find("[data-acp-turn='t0']")).toBeNull();
   find("[data-acp-earlier]")?.click();
-  await settled();
-  expect(el.querySelectorAll(".acp-turn").length).toBe(NEWEST_TURNS + 5);
+  await soon(() => expect(drawn()).toBe(NEWEST_TURNS + 5));
   expect(find("[data-acp-earlier]")).toBeNull();
 });
 

@@ -10,7 +10,7 @@ const FIRST_LINES = 60;
 /** The others are drawn in blocks, which the browser skips while they are out of sight. */
 export const BLOCK_LINES = 100;
 /** … this many per frame, so that no frame takes long. */
-const FRAME_LINES = 400;
+const FRAME_LINES = 100;
 
 export function Parts({ parts }: { parts: readonly Part[] }) {
   return (

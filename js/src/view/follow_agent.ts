@@ -6,7 +6,7 @@ import type { Turn } from "../turns";
 import type { ToolItem } from "../types";
 import { HostContext } from "./host";
 import { absolute, cellsOf, served } from "./locations";
-import { usePanel } from "./panel";
+import { useActivity, usePanel } from "./panel";
 
 /** The name under which the store keeps whether the panel follows. */
 export const FOLLOW_FOLD = "follow-agent";
@@ -51,7 +51,8 @@ export function useFollowAgent(
   turns: readonly Turn[],
   panel: RefObject<HTMLElement | null>,
 ): void {
-  const { folder, places, running } = usePanel();
+  const { folder, places } = usePanel();
+  const { running } = useActivity();
   const { files } = useContext(HostContext);
   const place = on && files ? placeOf(turns) : null;
   const name = place && JSON.stringify([place.path, place.line, place.cells]);

@@ -3,7 +3,7 @@
 
 import type { Link, Sent } from "../store";
 import type { Intent, OfChanges, OperationIntent } from "../types";
-import { usePanel } from "./panel";
+import { useActivity, usePanel } from "./panel";
 import { Delivery } from "./delivery";
 
 export type Operation = OperationIntent["t"];
@@ -39,7 +39,8 @@ interface Props {
 }
 
 export function OperationButton({ operation, of, what, label, title, ask, then }: Props) {
-  const { emit, link, running, operation: sent } = usePanel();
+  const { emit, link } = usePanel();
+  const { running, operation: sent } = useActivity();
   const mine =
     sent && isOperation(sent.intent) && sent.intent.t === operation && same(sent.intent, of);
   const off = whyOff(operation, link, running, sent);
@@ -94,7 +95,7 @@ function focusOther(button: HTMLElement): void {
 
 /** The progress of the pending operation, if it is this turn's; without a turn, the session's. */
 export function OperationProgress({ turn }: { turn?: string }) {
-  const { operation: sent } = usePanel();
+  const { operation: sent } = useActivity();
   if (!sent || !isOperation(sent.intent) || sent.intent.turn !== turn) return null;
   if (sent.doing && sent.doing.of > 0) {
     const { at, of } = sent.doing;

@@ -11,18 +11,22 @@ import type { Emit, Prefixes } from "../types";
 export interface Panel {
   readonly emit: Emit;
   readonly link: Link;
-  /** Whether a turn is running. */
-  readonly running: boolean;
   /** Whether the agent requires a sign-in. */
   readonly signIn: boolean;
-  /** The undo, redo or keep that the kernel is carrying out. */
-  readonly operation: Sent | undefined;
   /** The session's working directory; empty until it is known. */
   readonly folder: string;
   /** What the server calls the kernel's folders; null if that is not known. */
   readonly places: Prefixes | null;
   /** Whether diffs are shown side by side. */
   readonly split: boolean;
+}
+
+/** What changes with every turn: few parts use it, so that a new turn does not redraw the old ones. */
+export interface Activity {
+  /** Whether a turn is running. */
+  readonly running: boolean;
+  /** The undo, redo or keep that the kernel is carrying out. */
+  readonly operation: Sent | undefined;
   /** The key of the newest turn; null if the session is closed. */
   readonly newest: string | null;
 }
@@ -31,17 +35,22 @@ export interface Panel {
 export const WAITING: Panel = {
   emit: () => undefined,
   link: "waiting",
-  running: false,
   signIn: false,
-  operation: undefined,
   folder: "",
   places: null,
   split: false,
-  newest: null,
 };
+
+export const IDLE: Activity = { running: false, operation: undefined, newest: null };
 
 export const PanelContext = createContext<Panel>(WAITING);
 
+export const ActivityContext = createContext<Activity>(IDLE);
+
 export function usePanel(): Panel {
   return useContext(PanelContext);
+}
+
+export function useActivity(): Activity {
+  return useContext(ActivityContext);
 }

@@ -82,8 +82,9 @@ export function useViewOf(name: string, from: Refers): Element | null {
   const [view, setView] = useState(() => places.viewOf(name));
   useLayoutEffect(() => {
     const look = () => {
-      // While this one itself is hidden, so is everything around it.
-      if (from.current === null || isRendered(from.current)) setView(places.viewOf(name));
+      const found = places.viewOf(name);
+      // If this one is hidden, all that is around it may be, too: then nothing follows from finding none.
+      if (found || from.current === null || isRendered(from.current)) setView(found);
     };
     look();
     return places.watch(look);

@@ -9,8 +9,8 @@ import { emptyText } from "./empty_panel";
 import { SPLIT_FOLD } from "./diff";
 import { GoingOn } from "./going_on";
 import { sentOperation } from "./operations";
-import { PanelContext } from "./panel";
-import type { Panel } from "./panel";
+import { ActivityContext, PanelContext } from "./panel";
+import type { Activity, Panel } from "./panel";
 import { useDraws } from "./place";
 import { SessionView } from "./session";
 import { SessionNotes, SignInAlone } from "./session_notes";
@@ -40,42 +40,48 @@ export function Root({ turn, snapshot, draft, emit, inside = false }: Props) {
   useDraws(inside || turn === SIGN_IN ? null : turn, root);
   return (
     <PanelContext.Provider value={usePanelValue(snapshot, emit)}>
-      <Terminals byId={terminals.byId}>
-        <div
-          ref={root}
-          class="acp"
-          data-acp-link={link}
-          data-acp-root={turn ?? "session"}
-          onFocusIn={suppressHostKeys}
-        >
-          {turn === null ? (
-            <SessionView snapshot={snapshot} draft={draft} banners={banners} />
-          ) : turn === SIGN_IN ? (
-            <SignInAlone header={state.session} />
-          ) : (
-            <>
-              <OneTurn turn={turn} snapshot={snapshot} inside={inside} />
-              {banners}
-            </>
-          )}
-        </div>
-      </Terminals>
+      <ActivityContext.Provider value={useActivityValue(snapshot)}>
+        <Terminals byId={terminals.byId}>
+          <div
+            ref={root}
+            class="acp"
+            data-acp-link={link}
+            data-acp-root={turn ?? "session"}
+            onFocusIn={suppressHostKeys}
+          >
+            {turn === null ? (
+              <SessionView snapshot={snapshot} draft={draft} banners={banners} />
+            ) : turn === SIGN_IN ? (
+              <SignInAlone header={state.session} />
+            ) : (
+              <>
+                <OneTurn turn={turn} snapshot={snapshot} inside={inside} />
+                {banners}
+              </>
+            )}
+          </div>
+        </Terminals>
+      </ActivityContext.Provider>
     </PanelContext.Provider>
   );
 }
 
 /** The same object as long as nothing in it changes. */
-function usePanelValue({ link, sent, turns, state, places, folds }: Snapshot, emit: Emit): Panel {
-  const running = turns.some(({ start }) => start !== null && isRunning(start));
-  const operation = sentOperation(sent);
+function usePanelValue({ link, state, places, folds }: Snapshot, emit: Emit): Panel {
   const folder = state.session.agent?.cwd ?? "";
   const split = folds.get(SPLIT_FOLD) ?? false;
   const signIn = Boolean(state.session.sign_in);
-  const newest = state.session.status === "closed" ? null : (turns.at(-1)?.start?.key ?? null);
   return useMemo(
-    () => ({ emit, link, running, signIn, operation, folder, places, split, newest }),
-    [emit, link, running, signIn, operation, folder, places, split, newest],
+    () => ({ emit, link, signIn, folder, places, split }),
+    [emit, link, signIn, folder, places, split],
   );
+}
+
+function useActivityValue({ sent, turns, state }: Snapshot): Activity {
+  const running = turns.some(({ start }) => start !== null && isRunning(start));
+  const operation = sentOperation(sent);
+  const newest = state.session.status === "closed" ? null : (turns.at(-1)?.start?.key ?? null);
+  return useMemo(() => ({ running, operation, newest }), [running, operation, newest]);
 }
 
 /** Elements that use letters and arrows themselves. Notebook 7 handles its shortcuts before we see the key,

@@ -6,7 +6,7 @@ import type { Emit, FileChange, OperationIntent, RunsSnapshot, TableRow } from "
 import { ChangesView } from "./changes";
 import { line } from "./display_text";
 import { NO_CHANGES } from "./own_changes";
-import { PanelContext, WAITING } from "./panel";
+import { ActivityContext, IDLE, PanelContext, WAITING } from "./panel";
 
 interface Props {
   row: TableRow;
@@ -63,13 +63,15 @@ function AppliedChanges({ row, changes, apply, link, pending }: AppliedProps) {
   return (
     <>
       <p>{row.applied ? "Applied to your folder:" : "Applied to your folder, and undone:"}</p>
-      <PanelContext.Provider value={{ ...WAITING, emit, link, operation }}>
-        <ChangesView
-          item={{ type: "changes", key: turn, turn, files: changes, notes }}
-          running={false}
-          folds={folds}
-          own={NO_CHANGES}
-        />
+      <PanelContext.Provider value={{ ...WAITING, emit, link }}>
+        <ActivityContext.Provider value={{ ...IDLE, operation }}>
+          <ChangesView
+            item={{ type: "changes", key: turn, turn, files: changes, notes }}
+            running={false}
+            folds={folds}
+            own={NO_CHANGES}
+          />
+        </ActivityContext.Provider>
       </PanelContext.Provider>
     </>
   );

@@ -23,6 +23,7 @@ import { PlaceContext, useAsksHere, useDraws, useOnce } from "./place";
 import { PANEL } from "./places";
 import { wordsOf } from "./prompt_text";
 import { TargetContext, useReach, useTarget } from "./reveal";
+import type { Target } from "./reveal";
 import { useRoom } from "./room";
 import { SessionChanges } from "./session_changes";
 import { Settings } from "./settings";
@@ -31,6 +32,8 @@ import { useTalk } from "./use_talk";
 
 /** Turns shown at first, the newest ones; and as many more each time. */
 export const NEWEST_TURNS = 20;
+/** Drawn in one frame: all of them at once would freeze the page. */
+export const TURNS_AT_ONCE = 2;
 
 interface Props {
   snapshot: Snapshot;
@@ -203,9 +206,10 @@ function Conversation({ snapshot, content }: { snapshot: Snapshot; content: Ref<
   const { turns, link, sent, folds, since, terminals } = snapshot;
   const [count, setCount] = useState(NEWEST_TURNS);
   const target = useTarget();
-  const reach = target ? turns.findIndex(({ start }) => (start?.key ?? "") === target.turn) : -1;
+  const reach = target ? turns.findIndex((turn) => keyOf(turn) === target.turn) : -1;
   useReach(reach, turns.length, count, NEWEST_TURNS, setCount);
   const hidden = Math.max(0, turns.length - count);
+  const shown = useSomeMore(turns.slice(hidden), target);
   const running = runningOf(turns);
   const drawn = useRef(false);
   useEffect(() => void (drawn.current = true), []);
@@ -222,9 +226,9 @@ function Conversation({ snapshot, content }: { snapshot: Snapshot; content: Ref<
             Show {Math.min(hidden, NEWEST_TURNS)} earlier turns
           </button>
         )}
-        {turns.slice(hidden).map((turn) => (
+        {shown.map((turn) => (
           <PanelTurn
-            key={turn.start?.key ?? ""}
+            key={keyOf(turn)}
             turn={turn}
             since={turn.start === running ? since : null}
             cited={terminals.cited}
@@ -241,6 +245,26 @@ function Conversation({ snapshot, content }: { snapshot: Snapshot; content: Ref<
       </div>
     </div>
   );
+}
+
+/** The turns that were drawn before, the one to show, and the newest of the others; a few more in each frame. */
+function useSomeMore(turns: readonly Turn[], target: Target | null): readonly Turn[] {
+  const drawn = useRef<ReadonlySet<string>>(new Set());
+  const [, redraw] = useState(0);
+  const isNew = (turn: Turn) => !drawn.current.has(keyOf(turn)) && keyOf(turn) !== target?.turn;
+  const later = new Set(turns.filter(isNew).slice(0, -TURNS_AT_ONCE));
+  const now = turns.filter((turn) => !later.has(turn));
+  useEffect(() => {
+    drawn.current = new Set(now.map(keyOf));
+    if (later.size === 0) return;
+    const frame = requestAnimationFrame(() => redraw((count) => count + 1));
+    return () => cancelAnimationFrame(frame);
+  });
+  return now;
+}
+
+function keyOf({ start }: Turn): string {
+  return start?.key ?? "";
 }
 
 function runningOf(turns: readonly Turn[]): Turn["start"] {

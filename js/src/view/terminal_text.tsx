@@ -9,7 +9,7 @@ import { SLACK_PX } from "./follow";
 import { memo } from "./memo";
 
 /** Read and drawn in one frame: several hundred plain lines, or fewer with colours. */
-const FRAME_COST = 28_000;
+const FRAME_COST = 16_000;
 
 export const TerminalText = memo(function TerminalText({ text }: { text: string }) {
   const kept = useRef<TerminalOutput | null>(null);

@@ -3,12 +3,13 @@
 import type { Sent } from "../store";
 import { turnId } from "../turns";
 import type { TurnItem } from "../types";
-import { usePanel } from "./panel";
+import { useActivity, usePanel } from "./panel";
 
 const FAILED: ReadonlySet<string> = new Set(["failed", "abandoned"]);
 
 export function TryAgain({ start, sent }: { start: TurnItem; sent: Sent | undefined }) {
-  const { link, emit, newest } = usePanel();
+  const { link, emit } = usePanel();
+  const { newest } = useActivity();
   const asked = start.asked_by !== undefined; // its asker decides
   if (!FAILED.has(start.status) || newest !== start.key || asked || link === "gone") return null;
   return (
