@@ -32,7 +32,12 @@ if sys.version_info < OLDEST_PYTHON:  # up to here, and in its syntax, this file
 
 ROOT = Path(__file__).resolve().parent
 PYTHONS = ("3.11", "3.12", "3.13")  # the versions that pyproject.toml lists
-OTHER_PYTHONS_TESTS = (  # what depends on the interpreter: processes, threads, signals, kernels, parsing
+OTHER_PYTHONS_SHORT = (  # what depends on the interpreter most
+    *(f"tests/{name}" for name in ("agent/processes", "core", "notebook/test_kernel.py", "wire")),
+    *(f"tests/session/test_{name}.py" for name in ("cancelling", "prompting", "threads")),
+    *("-m", "not slow and not hypothesis"),
+)
+OTHER_PYTHONS_TESTS = (  # with --full: processes, threads, signals, kernels, parsing
     *(f"tests/{folder}" for folder in ("agent", "api", "core", "frontend", "notebook", "wire")),
     *(f"tests/session/test_{name}.py" for name in ("cancelling", "leaving", "prompting", "threads")),
     *(f"--ignore=tests/notebook/test_{name}.py" for name in ("headless", "headless_cassettes")),  # slow tools
@@ -552,7 +557,7 @@ def test_step(full: bool, chosen: Sequence[str]) -> list[str]:
     return ["pytest", *workers, *(["-m", ""] if full else []), *chosen]
 
 
-def other_pythons(project: Project, chosen: Sequence[str], retry: bool) -> dict[str, list[str]]:
+def other_pythons(project: Project, args: argparse.Namespace, chosen: Sequence[str]) -> dict[str, list[str]]:
     """A step for every other supported Python that is installed: only some of the tests, to save time."""
     steps = {}
     for version in PYTHONS:
@@ -568,9 +573,9 @@ def other_pythons(project: Project, chosen: Sequence[str], retry: bool) -> dict[
             "test",
             "--python",
             version,
-            *(["--retry"] if retry else []),
+            *(["--retry"] if args.retry else []),
             "--",
-            *OTHER_PYTHONS_TESTS,
+            *(OTHER_PYTHONS_TESTS if args.full else OTHER_PYTHONS_SHORT),
             *chosen,
         ]
     return steps
@@ -607,7 +612,7 @@ def test(project: Project, args: argparse.Namespace) -> int:
     if not chosen and any(project.notebooks.rglob("*.ipynb")):  # no tutorials if the user selects tests
         steps |= {"notebooks (nbval)": notebook_step()}
     if args.every_python:
-        steps |= other_pythons(project, chosen, args.retry)
+        steps |= other_pythons(project, args, chosen)
     steps |= {"tests (pytest)": test_step(args.full, chosen)}
     env = test_environment(project, agents, big_agents)
     return run_steps(project, steps, env, retry=args.retry)

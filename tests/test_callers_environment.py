@@ -26,6 +26,7 @@ TESTS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "home",
     [

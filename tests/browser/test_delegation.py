@@ -92,8 +92,9 @@ s.tool(other, name="reviewer", description="Reviews a file.", max_cost=1);
 """
 
 
+@pytest.mark.slow
 @pytest.mark.real_agent
-@pytest.mark.parametrize("theme", ["Light", pytest.param("Dark", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
 def test_claude_code_asks_kimi(
     open_notebook: Open,
     model: str,  # noqa: F811

@@ -34,6 +34,7 @@ CELLS = 5
 FOREIGN = ("JUPYTER", "IPYTHON", "ACP_NOTEBOOK", "JPY_", "PYTEST_", "PYTHONPATH", "VIRTUAL_ENV")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_newcomer_gets_an_answer(
     browser: BrowserContext, tmp_path: Path, record_property: Callable[[str, object], None]

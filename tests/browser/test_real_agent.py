@@ -21,7 +21,7 @@ from tests.browser.test_accessible import THEMES
 from tests.real.conftest import COMMAND_LIMIT_MS, claude_code
 from tests.real.test_real_fan_out import agents, writes
 
-pytestmark = pytest.mark.real_agent
+pytestmark = [pytest.mark.real_agent, pytest.mark.slow]
 
 CONNECT = """
 import json, acp_notebook as acp

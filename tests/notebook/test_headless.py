@@ -173,6 +173,7 @@ def test_the_notebook_in_the_repository_matches_these_cells() -> None:
     assert str(Path.home()) not in text
 
 
+@pytest.mark.slow
 def test_nbval_finds_the_same_twice_in_a_row() -> None:
     for _ in range(2):
         options = ["-p", "no:xdist", "-p", "no:cacheprovider", "-o", "filterwarnings=default", "-q"]

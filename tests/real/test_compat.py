@@ -14,7 +14,7 @@ from tests.compat.script import ROWS
 from tests.compat.trial import ROOT, column, places
 from tests.real.conftest import KIMI_NODE, _module
 
-pytestmark = [pytest.mark.real_agent, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.real_agent, pytest.mark.slow, pytest.mark.timeout(900)]
 
 PAGE = ROOT / "docs" / "compat.md"
 

@@ -14,7 +14,7 @@ from tests.real.test_real_agents import LIMIT_S
 from tests.session.test_cassette_changes import State, found_in, rows, states
 from tests.session.test_cassettes import exports
 
-pytestmark = pytest.mark.real_agent
+pytestmark = [pytest.mark.real_agent, pytest.mark.slow]
 
 COMMAND = (
     "cat README.md; echo err >&2; printf '\\000bin' > data.bin; mkdir -p out; mv old.csv out/new.csv; "

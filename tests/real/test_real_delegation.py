@@ -14,7 +14,7 @@ from tests.agents.mock_model import do, kernel, say, script, talk
 from tests.real.conftest import Starter, installed
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.real_agent
+pytestmark = [pytest.mark.real_agent, pytest.mark.slow]
 
 LIMIT_S = 300.0
 """For a turn, and for the start of an agent."""

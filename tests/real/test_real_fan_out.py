@@ -12,7 +12,7 @@ import acp_notebook as acp
 from tests.agents.mock_model import say, script, use
 from tests.real.conftest import COMMAND_LIMIT_MS, installed
 
-pytestmark = pytest.mark.real_agent
+pytestmark = [pytest.mark.real_agent, pytest.mark.slow]
 
 LIMIT_S = 300.0
 """For all runs, and for the start of their agents."""

@@ -11,7 +11,7 @@ import pytest
 from tests.agents.mock_model import kernel, say, script
 from tests.real.test_real_kernel_tools import NAMES, Notebook, opened
 
-pytestmark = pytest.mark.real_agent
+pytestmark = [pytest.mark.real_agent, pytest.mark.slow]
 
 FUNCTIONS = """
 import asyncio, time

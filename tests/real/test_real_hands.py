@@ -14,7 +14,7 @@ from tests.real.test_real_agents import LIMIT_S, family
 from tests.real.user import User, allow, always, offer, questions, reject, unprompted
 from tests.waiting import gone, wait_until
 
-pytestmark = pytest.mark.real_agent
+pytestmark = [pytest.mark.real_agent, pytest.mark.slow]
 
 HOLD = "echo ready; echo $$ > pid.txt; exec sleep 600"
 """A command that runs until it is ended, and prints its process id."""

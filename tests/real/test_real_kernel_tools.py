@@ -21,7 +21,7 @@ from tests.agents.mock_model import kernel, say, script
 from tests.notebook.kernels import Front, started
 from tests.real.conftest import installed
 
-pytestmark = pytest.mark.real_agent
+pytestmark = [pytest.mark.real_agent, pytest.mark.slow]
 
 NAMES = ["claude", "claude_agent", "kimi", "gemini", "codex", "codex_scripts", "opencode"]
 

@@ -13,7 +13,7 @@ from tests.real.conftest import Starter
 from tests.real.test_real_agents import LIMIT_S
 from tests.real.user import User, allow, offer, questions, reject
 
-pytestmark = pytest.mark.real_agent
+pytestmark = [pytest.mark.real_agent, pytest.mark.slow]
 
 
 @pytest.fixture(params=["claude", "kimi", "gemini", "goose"])

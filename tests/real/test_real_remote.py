@@ -18,7 +18,7 @@ from tests.real.serving import Serving
 from tests.session.helpers import begun
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.real_agent
+pytestmark = [pytest.mark.real_agent, pytest.mark.slow]
 
 LIMIT_S = 120.0
 BIG = 20_000_000

@@ -37,6 +37,7 @@ class WebSocketTransport(RemoteTransport):
         self._socket: ClientConnection | None = None
         self._unanswered = 0
         """The size of the newest message, if nothing has come since it was sent."""
+        self._is_sending = False
 
     def __repr__(self) -> str:
         state = "ended" if self._outlet.over else "connecting" if self._socket is None else "open"
@@ -88,7 +89,8 @@ class WebSocketTransport(RemoteTransport):
             sender = asyncio.get_running_loop().create_task(self._send(socket))
             try:
                 async for frame in socket:
-                    self._unanswered = 0
+                    if not self._is_sending:  # else it answers something before
+                        self._unanswered = 0
                     if isinstance(frame, str):
                         self._outlet.receive(one_line(frame.encode("utf-8", "surrogatepass")))
             finally:
@@ -136,8 +138,9 @@ class WebSocketTransport(RemoteTransport):
         while True:
             line = await self._out.next()
             self._out.begin()
-            self._unanswered = len(line)
+            self._unanswered, self._is_sending = len(line), True
             await socket.send(line, text=True)  # waits while the network is full
+            self._is_sending = False
             self._out.sent()
 
 
