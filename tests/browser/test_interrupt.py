@@ -81,7 +81,9 @@ def test_an_interrupted_magic_shows_no_traceback(open_notebook: Open) -> None:
     expect(notebook.output(2)).not_to_contain_text("not run")
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "form", [pytest.param(it, marks=pytest.mark.slow if it == "await" else ()) for it in FORMS]
+)
 def test_interrupt_of_an_agent_that_ignores_it(open_notebook: Open, form: str) -> None:
     cells = [CONNECT, FORMS[form].format("/hang"), "print('still here', s.turns[-1].done)"]
     notebook = open_notebook(cells)

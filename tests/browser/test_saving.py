@@ -78,7 +78,9 @@ def shows_only_text(notebook: NotebookPage, cell: int, *texts: str) -> None:
 
 
 @each_host
-@pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "untrusted"])
+@pytest.mark.parametrize(
+    "trusted", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["trusted", "untrusted"]
+)
 def test_saved_in_mid_turn_and_at_its_end(open_notebook: Open, host: str, trusted: bool) -> None:
     notebook = open_notebook([CONNECT, ASK, "print('after')"], host=host)
     notebook.run_all()
@@ -125,7 +127,9 @@ def test_autosave_writes_a_turn_that_only_streams(
 
 
 @each_host
-@pytest.mark.parametrize("end", ["killed", "restarted", "shut down"])
+@pytest.mark.parametrize(
+    "end", ["killed", *(pytest.param(it, marks=pytest.mark.slow) for it in ("restarted", "shut down"))]
+)
 def test_saved_after_the_kernel_is_gone(open_notebook: Open, host: str, end: str) -> None:
     notebook = open_notebook(["import os; print(os.getpid())", CONNECT, SLOW], host=host)
     notebook.run_all()
@@ -147,7 +151,7 @@ def test_saved_after_the_kernel_is_gone(open_notebook: Open, host: str, end: str
 
 
 @each_host
-@pytest.mark.parametrize("how", ["reload", "reopen"])
+@pytest.mark.parametrize("how", ["reload", pytest.param("reopen", marks=pytest.mark.slow)])
 def test_a_reloaded_page_is_live_and_clean(open_notebook: Open, host: str, how: str) -> None:
     notebook = open_notebook([CONNECT, "s.prompt('hello');", "turn = s.start('/ask')\nturn"], host=host)
     notebook.run_all()

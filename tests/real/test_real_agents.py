@@ -173,6 +173,7 @@ def test_cancel_ends_claude_in_mid_sentence_and_the_next_prompt_is_answered(clau
     assert session.agent.pid == pid, "it was not started again"
 
 
+@pytest.mark.slow
 def test_cancel_ends_a_turn_that_waits_for_a_permission(claude: Starter) -> None:
     asked, released = threading.Event(), threading.Event()
 
@@ -194,6 +195,7 @@ def test_cancel_ends_a_turn_that_waits_for_a_permission(claude: Starter) -> None
     assert not path.exists()
 
 
+@pytest.mark.slow
 def test_a_turn_cancelled_in_the_queue_is_never_sent(claude: Starter) -> None:
     session = claude()
     first, second = session.start(script(talk())), session.start(script(say("Second.")))
@@ -209,6 +211,7 @@ def test_a_turn_cancelled_in_the_queue_is_never_sent(claude: Starter) -> None:
 # ---- claude-code-acp: several sessions ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_sessions_on_one_agent_do_not_mix(claude: Starter) -> None:
     first = claude()
     sessions = [first, first.agent.new_session(), first.agent.new_session()]
@@ -224,6 +227,7 @@ def test_sessions_on_one_agent_do_not_mix(claude: Starter) -> None:
     assert [turn.wait(LIMIT_S).text for turn in turns] == ["I am 0, 2.", "I am 1, 2.", "I am 2, 2."]
 
 
+@pytest.mark.slow
 def test_a_session_answers_while_another_one_streams(claude: Starter) -> None:
     talking = claude()
     other = talking.agent.new_session()
@@ -240,6 +244,7 @@ def test_a_session_answers_while_another_one_streams(claude: Starter) -> None:
 # ---- claude-code-acp: ends and returns ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_after_a_kill_the_next_prompt_continues_the_session(claude: Starter) -> None:
     session = claude()
     id, pid = session.id, session.agent.pid
@@ -267,6 +272,7 @@ def test_after_a_kill_the_next_prompt_continues_the_session(claude: Starter) -> 
     assert "resumed" in str(notice.description)
 
 
+@pytest.mark.slow
 def test_cancelling_during_a_restart_loses_no_session(
     claude: Starter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -296,6 +302,7 @@ def test_cancelling_during_a_restart_loses_no_session(
         assert len([it for it in session.transcript.items if isinstance(it, Notice)]) == 1
 
 
+@pytest.mark.slow
 def test_a_session_is_listed_and_loaded_with_its_history_once(claude: Starter) -> None:
     earlier, path = claude(), claude.cwd / "new.txt"
     asked = [write(claude, path), script(say("Second."))]
@@ -322,6 +329,7 @@ def test_a_session_is_listed_and_loaded_with_its_history_once(claude: Starter) -
     assert session.prompt(script(say("I know {prompts}.")), timeout=LIMIT_S).text == "I know 3."
 
 
+@pytest.mark.slow
 def test_a_recording_of_claude_replays_the_same_transcript(claude: Starter) -> None:
     asked = [
         script(say("Yes.", thought="Let me see.")),
