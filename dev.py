@@ -32,12 +32,7 @@ if sys.version_info < OLDEST_PYTHON:  # up to here, and in its syntax, this file
 
 ROOT = Path(__file__).resolve().parent
 PYTHONS = ("3.11", "3.12", "3.13")  # the versions that pyproject.toml lists
-OTHER_PYTHONS_SHORT = (  # what depends on the interpreter most
-    *(f"tests/{name}" for name in ("agent/processes", "core", "notebook/test_kernel.py", "wire")),
-    *(f"tests/session/test_{name}.py" for name in ("cancelling", "prompting", "threads")),
-    *("-m", "not slow and not hypothesis"),
-)
-OTHER_PYTHONS_TESTS = (  # with --full: processes, threads, signals, kernels, parsing
+OTHER_PYTHONS_TESTS = (  # what depends on the interpreter: processes, threads, signals, kernels, parsing
     *(f"tests/{folder}" for folder in ("agent", "api", "core", "frontend", "notebook", "wire")),
     *(f"tests/session/test_{name}.py" for name in ("cancelling", "leaving", "prompting", "threads")),
     *(f"--ignore=tests/notebook/test_{name}.py" for name in ("headless", "headless_cassettes")),  # slow tools
@@ -575,7 +570,7 @@ def other_pythons(project: Project, args: argparse.Namespace, chosen: Sequence[s
             version,
             *(["--retry"] if args.retry else []),
             "--",
-            *(OTHER_PYTHONS_TESTS if args.full else OTHER_PYTHONS_SHORT),
+            *OTHER_PYTHONS_TESTS,
             *chosen,
         ]
     return steps

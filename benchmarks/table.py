@@ -62,7 +62,7 @@ class Table:
     def row(self, what: str, ours: str, peer: str, ratio: float, aim: float | None = None) -> None:
         row = Row(what, ours, peer, ratio, aim)
         self.rows.append(row)
-        limit = "" if aim is None else f"≤ {aim:g}"
+        limit = "" if aim is None else f"≤ {aim:.3g}"
         held = "" if aim is None else "yes" if row.held else "NO"
         self._print(
             f"{what:<46} {ours:>11} {peer:>26} {ratio:>7.2f}  {limit:<7} {held:<4}{self._change(row)}"

@@ -186,11 +186,7 @@ def test_the_versions_match_those_in_pyproject() -> None:
 
 
 def test_the_tests_for_other_pythons_exist() -> None:
-    paths = [
-        part.removeprefix("--ignore=")
-        for part in (*dev.OTHER_PYTHONS_TESTS, *dev.OTHER_PYTHONS_SHORT)
-        if "/" in part
-    ]
+    paths = [part.removeprefix("--ignore=") for part in dev.OTHER_PYTHONS_TESTS if "/" in part]
     assert len(paths) > 5 and [path for path in paths if not (dev.ROOT / path).exists()] == []
 
 
@@ -263,8 +259,8 @@ def test_every_other_installed_python_runs_its_tests_first(
     fake_python(elsewhere / "bin", f"python{here}", f"{here}.5")
     assert dev.main(["test", "--every-python", "-k", "some"], project.root) == 0
     again, last = calls.commands[-2:]
-    assert f"-m dev test --python {here} -- {dev.OTHER_PYTHONS_SHORT[0]} " in again
-    assert again.endswith("-m not slow and not hypothesis -k some")
+    assert f"-m dev test --python {here} -- tests/agent " in again
+    assert again.endswith("-m not slow and not real_agent and not hypothesis -k some")
     assert "tests/browser" not in again
     assert " -m pytest -n" in last
     assert f"Python {missing} is neither on the PATH nor in pyenv's folder: not tested on it" in (

@@ -15,7 +15,7 @@ from tests.agents.mock_model import say, script, use
 from tests.real.conftest import Starter
 from tests.real.test_real_agents import LIMIT_S
 
-pytestmark = pytest.mark.real_agent
+pytestmark = [pytest.mark.real_agent, pytest.mark.slow]
 
 MCP_SERVER = Path(__file__).parents[1] / "agents" / "mcp_server.py"
 

@@ -22,6 +22,7 @@ def claude_without_key(model: str, tmp_path: Path) -> Iterator[Starter]:
     yield from _started(command, {name: it for name, it in env.items() if name not in secret}, tmp_path)
 
 
+@pytest.mark.slow
 def test_claude_names_its_key_and_takes_a_typed_one(claude_without_key: Starter) -> None:
     session = claude_without_key()
     session._conversation.state.audience.can_sign_in = True

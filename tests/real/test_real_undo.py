@@ -13,7 +13,7 @@ from tests.real.conftest import Starter
 from tests.real.test_real_agents import LIMIT_S
 from tests.session.test_undo import filled, git, picture
 
-pytestmark = pytest.mark.real_agent
+pytestmark = [pytest.mark.real_agent, pytest.mark.slow]
 
 
 @pytest.fixture(params=["claude", "claude_agent", "kimi"])
