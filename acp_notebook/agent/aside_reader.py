@@ -10,10 +10,13 @@ from msgspec import Raw
 
 from .. import timeouts
 from ..core.events import Event
+from ..log import logger
 from ..wire import v1
 from ..wire.jsonrpc import METHOD_NOT_FOUND, Garbage
 from .connection import RequestRefused
 from .transport import LinkChange, MessagesLost, Silent
+
+_log = logger(__name__)
 
 
 class AsideReader:
@@ -29,9 +32,12 @@ class AsideReader:
         self.has_gap |= isinstance(change, MessagesLost | Silent)
 
     def updated(self, messages: Sequence[v1.UpdateMessage]) -> None:
-        for session, events in v1.read_updates(messages):
+        for session, events in v1.read_updates(messages, self._failed):
             if session == self._session:
                 self.events.extend(events)
+
+    def _failed(self, message: v1.UpdateMessage, error: Exception) -> None:
+        _log.warning("an update could not be read", exc_info=error)
 
     def notified(self, method: str, params: Raw) -> None:
         if method == "session/update":

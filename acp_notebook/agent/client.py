@@ -13,12 +13,12 @@ from typing import Any
 from msgspec import Raw
 
 from ..core.events import UnknownReceived
-from ..log import logger, suppressed
+from ..log import WARNING, logger, suppressed
 from ..wire import v1
 from ..wire.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NOT_FOUND, Garbage
 from .agent_state import AgentState
 from .client_services import ClientServices, Denied, FileTrouble, TerminalTrouble
-from .connection import RequestRefused
+from .connection import SHOWN_CHARS, RequestRefused
 from .conversation import Conversation
 from .elicitation import without_session
 from .extensions import Extensions
@@ -72,14 +72,16 @@ class Client:
         """Unknown notifications by method."""
 
     def updated(self, messages: Sequence[v1.UpdateMessage]) -> None:
-        failures: list[Exception] = []
-        for session_id, events in v1.read_updates(messages):
+        for session_id, events in v1.read_updates(messages, self._failed):
             try:
                 self._sessions.update(session_id, *events)
             except Exception as error:  # a bug in handling one update must not lose the next ones
-                failures.append(error)
-        if failures:
-            raise failures[0]
+                self._failed(events[0], error)
+
+    def _failed(self, what: object, error: Exception) -> None:
+        _log.warning("an update could not be handled", exc_info=error)
+        with suppressed(_log, Exception, level=WARNING):  # the same part may fail again
+            self.unreadable(Garbage(repr(what)[:SHOWN_CHARS], f"the client failed on it: {error!r}"))
 
     def notified(self, method: str, params: Raw) -> None:
         if method == "session/update":

@@ -37,6 +37,9 @@ MAX_UNSENT = 256 * 1024 * 1024
 DETAIL_CHARS = 1000
 """How much of an error's data its message shows; the error itself has all of it."""
 
+SHOWN_CHARS = 400
+"""How much of a message that cannot be handled is shown."""
+
 _REASONS = ("reason", "message", "details", "detail", "error", "suggestion")
 """Keys under which agents explain an error in its data."""
 
@@ -59,7 +62,7 @@ class Handler(Protocol):
     """Handles the messages of the agent."""
 
     def updated(self, messages: Sequence[v1.UpdateMessage]) -> None:
-        """The agent sent these session/updates, which follow the schema. Others are `notified`."""
+        """These session/updates follow the schema, others are `notified`. Never raises."""
 
     def notified(self, method: str, params: Raw) -> None: ...
 
@@ -177,7 +180,7 @@ class Connection:
             self._tap.received(data)
         updates: list[v1.UpdateMessage] = []
         """Consecutive ones are handled together: every chunk is an update, and together they cost less."""
-        for message in self._peer.receive_typed(data, v1.decode_update):
+        for message in self._peer.receive_typed(data, v1.decode_update, v1.is_flat):
             if isinstance(message, v1.UpdateMessage):
                 updates.append(message)
                 continue
@@ -196,7 +199,7 @@ class Connection:
             self._handle(message)
         except Exception as error:  # a bug in handling one message must not lose the next ones
             _log.warning("a message could not be handled", exc_info=True)
-            what = Garbage(repr(message)[:400], f"the client failed on it: {error!r}")
+            what = Garbage(repr(message)[:SHOWN_CHARS], f"the client failed on it: {error!r}")
             with suppressed(_log, Exception, level=WARNING):  # the same part may fail again
                 self._handler.unreadable(what)
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from ..core import events as ev
 from ..core.event_redaction import EventRedactor
+from ..core.patches import Patch
 from ..core.raw_calls import RawCalls
 from ..core.transcript import Transcript
 from .agent_state import AgentState
@@ -89,13 +90,18 @@ class SessionState(EventBus):
 
     def _apply_chunks(self, chunks: Sequence[ev.Event]) -> None:
         """Like `_apply` for each, but listeners are called when all of them are in the transcript."""
-        with _mutex:
-            patches = [self._transcript.apply(chunk) for chunk in chunks]
+        applied: list[tuple[ev.Event, list[Patch]]] = []
         failures: list[Exception] = []
-        for chunk, made in zip(chunks, patches, strict=True):
+        with _mutex:
+            for chunk in chunks:
+                try:
+                    applied.append((chunk, self._transcript.apply(chunk)))
+                except Exception as error:  # listeners must hear of the others, which are in the transcript
+                    failures.append(error)
+        for chunk, patches in applied:
             try:
                 for listener in self.listeners:
-                    listener(chunk, made)
+                    listener(chunk, patches)
             except Exception as error:  # a listener that fails must not lose the other chunks
                 failures.append(error)
         if failures:

@@ -183,17 +183,11 @@ class ToolChanged(BaseEvent, frozen=True):
         update for each line of output, so they are handled without a look at all other fields."""
         return (
             type(self.content) is tuple
-            and self.title is UNSET
-            and self.kind is UNSET
-            and self.locations is UNSET
-            and self.raw_input is UNSET
-            and self.raw_output is UNSET
-            and self.name is UNSET
-            and self.meta is UNSET
-            and self.unprompted is UNSET
             and not self.created
             and not self.asked
             and self.raw is None
+            and UNSET is self.title is self.kind is self.locations is self.name is self.meta
+            and UNSET is self.raw_input is self.raw_output is self.unprompted
         )
 
 

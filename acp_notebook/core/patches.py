@@ -40,7 +40,7 @@ class Append(Struct, frozen=True, gc=False):
     value: str | list[Json]
 
 
-class Set(Struct, frozen=True):
+class Set(Struct, frozen=True, gc=False):
     """Replace a value, or add a field."""
 
     key: str

@@ -26,41 +26,56 @@ class RawCalls:
         self._newest: dict[str, str] = {}
         """Keys by the agent's ids."""
         self._asked: set[str] = set()
+        self._replaced: dict[str, ev.ToolChanged] = {}
+        """By id: the newest update that only replaces a call's content, and is not in the call yet. There may
+        be one for each line of output, and few of them are ever read."""
         self._count = 0
 
     def call(self, id: str) -> ToolCall:
         """The tool call that currently has this id."""
+        self._settle(id)
         return self._calls[self._newest[id]]
 
     def open(self) -> tuple[ToolCall, ...]:
         """The tool calls that have not ended."""
+        self._settle(*self._replaced)
         return tuple(it for it in self._calls.values() if it.status not in CLOSED_STATUSES)
 
     def turn_started(self) -> None:
-        self._calls.clear()
-        self._newest.clear()
-        self._asked.clear()
+        for known in (self._calls, self._newest, self._asked, self._replaced):
+            known.clear()
 
     def turn_ended(self) -> None:
         """Close the open calls: nothing more is done for a turn that has ended."""
+        self._settle(*self._replaced)
         for key, call in self._calls.items():
             if call.status not in CLOSED_STATUSES:
                 self._calls[key] = replace(call, status="unfinished")
 
     def changed(self, event: ev.ToolChanged) -> None:
         key = self._newest.get(event.id)
+        if key is not None and event.only_replaces_content:
+            earlier = self._replaced.get(event.id)
+            if event.status is ev.UNSET and earlier is not None:
+                event = replace(event, status=earlier.status)
+            self._replaced[event.id] = event
+            return
+        self._settle(event.id)
         if key is None or (event.asked and self._is_used(key)):
             self._count += 1
             key = self._newest[event.id] = f"c{self._count}"
             self._calls[key] = ToolCall(key, None, event.id, "", "other", "pending")
         call = self._calls[key]
-        if event.only_replaces_content:  # the same, faster
-            status = call.status if event.status is ev.UNSET else event.status
-            self._calls[key] = replace(call, content=event.content, status=status)
-            return
         self._calls[key] = replace(call, **_changes(call, event))
         if event.asked:
             self._asked.add(key)
+
+    def _settle(self, *ids: str) -> None:
+        """Let these calls have the content that replaces theirs."""
+        for id in ids:
+            if (event := self._replaced.pop(id, None)) is not None:
+                key = self._newest[id]
+                self._calls[key] = replace(self._calls[key], **_changes(self._calls[key], event))
 
     def _is_used(self, key: str) -> bool:
         """Whether a new question means another call, because this one was asked about, or has ended."""

@@ -360,8 +360,10 @@ class TokenUsage(Record, frozen=True):
 
 def plain(value: Any) -> Json:
     """Convert a record or a tuple of records to JSON types; a value without a JSON form becomes its repr."""
-    if type(value) is tuple and len(value) == 1 and type(value[0]) is Text and value[0].annotations is None:
-        return [{"type": "text", "text": value[0].text}]  # the same, faster: most contents of tool calls are
+    if type(value) is tuple and len(value) == 1:
+        (only,) = value
+        if type(only) is Text and only.annotations is None:  # as most contents of tool calls are
+            return [{"type": "text", "text": only.text}]  # the same, faster
     if not isinstance(value, (Struct, tuple)):
         return value
     return _with_lists(msgspec.to_builtins(value, enc_hook=repr))

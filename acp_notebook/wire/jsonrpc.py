@@ -147,21 +147,28 @@ class Peer:
         for line in self._lines.feed(data):
             yield from self._read(line)
 
-    def receive_typed(self, data: bytes, decode: Callable[[bytes | bytearray], T]) -> Iterator[Incoming | T]:
+    def receive_typed(
+        self, data: bytes, decode: Callable[[bytes | bytearray], T], is_flat: Callable[[Any], bool]
+    ) -> Iterator[Incoming | T]:
         """Like `receive`, but for the messages that `decode` accepts, with what it returns.
 
         A message of the type that is expected most is read in one step. Another one is refused at its method
-        or its first unknown field, and is then read in two.
+        or its first unknown field, and is then read in two. `is_flat`: whether a message has no part that may
+        be nested as deeply as the agent likes; to look at it is faster than to count the line's brackets.
         """
-        unchecked = tolerant_json.TOO_SHORT_TO_CHECK
+        unchecked, safe = tolerant_json.TOO_SHORT_TO_CHECK, tolerant_json.SAFE_TO_DECODE
         for line in self._lines.feed(data):
             if isinstance(line, Garbage):
                 yield from self._read(line)
                 continue
             try:
-                if len(line) > unchecked:
+                if len(line) > safe:
                     tolerant_json.check_nesting(line)
-                message = decode(line)
+                    message = decode(line)
+                else:
+                    message = decode(line)
+                    if len(line) > unchecked and not is_flat(message):
+                        tolerant_json.check_nesting(line)
             except REFUSED:
                 yield from self._read(line)
             else:

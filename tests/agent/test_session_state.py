@@ -15,6 +15,7 @@ from acp_notebook.core.patches import Patch
 from acp_notebook.core.records import Text
 from acp_notebook.core.redaction import Redactor
 from acp_notebook.core.requests import AgentFacts
+from acp_notebook.core.transcript import Transcript
 
 SECRET = "hunter2-hunter2"
 CHUNKS = [ev.MessageChunk("agent", Text(text), "m") for text in "abc"]
@@ -46,6 +47,24 @@ def test_every_event_reaches_a_listener_that_fails_on_the_first(
     with pytest.raises(ValueError, match="a bug"):
         state.apply(*events)
     assert seen == [*events]
+
+
+def test_a_chunk_that_cannot_be_applied_hides_no_other_from_listeners(
+    state: SessionState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply = Transcript.apply
+
+    def failing(transcript: Transcript, event: ev.Event) -> list[Patch]:
+        if event is CHUNKS[1]:
+            raise ValueError("a bug")
+        return apply(transcript, event)
+
+    monkeypatch.setattr(Transcript, "apply", failing)
+    seen: list[ev.Event] = []
+    state.listen(lambda event, _: seen.append(event))
+    with pytest.raises(ValueError, match="a bug"):
+        state.apply(*CHUNKS)
+    assert seen == [CHUNKS[0], CHUNKS[2]]
 
 
 def test_a_handler_that_fails_loses_no_tool_call_update(state: SessionState) -> None:

@@ -41,19 +41,31 @@ CHANGES = st.builds(
 )
 
 
+LINES = st.builds(
+    ev.ToolChanged,
+    st.sampled_from(["a", "b"]),
+    status=maybe(st.sampled_from(["in_progress", "completed", "failed"])),
+    content=st.sampled_from(CONTENTS),
+)
+"""Updates that only replace the content, which some agents send for each line of output."""
+
+
 def shown(call: ToolCall) -> ToolCall:
     """The call without the fields that only the transcript sets."""
     return replace(call, key="", turn=None)
 
 
-@given(st.lists(CHANGES, max_size=12))
-def test_calls_match_those_of_a_transcript(changes: list[ev.ToolChanged]) -> None:
+@given(st.lists(st.one_of(CHANGES, LINES), max_size=12), st.sets(st.integers(0, 11)))
+def test_calls_match_those_of_a_transcript(changes: list[ev.ToolChanged], looks: set[int]) -> None:
+    """Whenever somebody looks at them."""
     transcript, calls = Transcript(), RawCalls()
     transcript.apply(ev.TurnStarted(()))
     calls.turn_started()
-    for change in changes:
+    for at, change in enumerate(changes):
         transcript.apply(change)
         calls.changed(change)
+        if at in looks:
+            assert shown(calls.call(change.id)) == shown(transcript.tool(change.id))
     items = [it for it in transcript.snapshot().items if isinstance(it, ToolCall)]
     assert [*map(shown, calls.open())] == [shown(it) for it in items if it.status not in CLOSED_STATUSES]
     for id in {it.id for it in changes}:

@@ -8,12 +8,17 @@ from typing import Any
 import pytest
 
 from acp_notebook.core import events as ev
-from acp_notebook.wire import jsonrpc, v1
+from acp_notebook.wire import jsonrpc, tolerant_json, v1
 from acp_notebook.wire.jsonrpc import Garbage, Notification, Peer, Request
+from acp_notebook.wire.v1 import updates
 
-TEXT = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "hé"}, "messageId": "m"}
+TEXT: dict[str, Any] = {
+    "sessionUpdate": "agent_message_chunk",
+    "content": {"type": "text", "text": "hé"},
+    "messageId": "m",
+}
 THOUGHT = {**TEXT, "sessionUpdate": "agent_thought_chunk"}
-CALL = {
+CALL: dict[str, Any] = {
     "sessionUpdate": "tool_call_update",
     "toolCallId": "t",
     "title": None,
@@ -32,6 +37,10 @@ def line(update: Any, **more: Any) -> bytes:
 LINE = {it: CALL[it] for it in ("sessionUpdate", "toolCallId", "content")}
 
 
+def receive(data: bytes) -> list[Any]:
+    return [*Peer().receive_typed(data, v1.decode_update, v1.is_flat)]
+
+
 @pytest.mark.parametrize(
     "update",
     [
@@ -40,7 +49,7 @@ LINE = {it: CALL[it] for it in ("sessionUpdate", "toolCallId", "content")}
     ],
 )
 def test_both_ways_give_the_same_event(update: dict[str, Any]) -> None:
-    (typed,) = Peer().receive_typed(line(update), v1.decode_update)
+    (typed,) = Peer().receive_typed(line(update), v1.decode_update, v1.is_flat)
     (raw,) = Peer().receive(line(update))
     assert isinstance(typed, v1.UpdateMessage)
     assert isinstance(raw, Notification)
@@ -59,10 +68,58 @@ def test_both_ways_give_the_same_event(update: dict[str, Any]) -> None:
     ],
 )
 def test_other_messages_are_read_as_without_the_type(data: bytes) -> None:
-    typed = list(Peer().receive_typed(data, v1.decode_update))
+    typed = list(Peer().receive_typed(data, v1.decode_update, v1.is_flat))
     plain = list(Peer().receive(data))
     assert [type(it) for it in typed] == [type(it) for it in plain]
     assert isinstance(typed[0], Notification | Request | Garbage)
+
+
+def fail(message: v1.UpdateMessage, error: Exception) -> None:
+    raise AssertionError(f"{message} cannot be read") from error
+
+
+def test_a_bug_in_reading_one_update_loses_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = line(TEXT) + line(LINE) + line(TEXT)
+    messages = [it for it in receive(data) if isinstance(it, v1.UpdateMessage)]
+    failed: list[tuple[v1.UpdateMessage, str]] = []
+    monkeypatch.setattr(updates, "tool_event", lambda update: 1 / 0)
+    kinds = [
+        (session, [type(event) for event in events])
+        for session, events in v1.read_updates(messages, lambda it, error: failed.append((it, str(error))))
+    ]
+    assert kinds == [("s", [ev.MessageChunk, ev.MessageChunk])]
+    assert failed == [(messages[1], "division by zero")]
+
+
+NESTED = json.loads("[" * 150 + "]" * 150)
+CONTENT = LINE["content"][0]
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        *({**TEXT, "_meta": NESTED}, {**LINE, "_meta": NESTED}),
+        *({**LINE, "rawInput": NESTED}, {**LINE, "rawOutput": NESTED}),
+        {**TEXT, "content": {**TEXT["content"], "_meta": NESTED}},
+        {**TEXT, "content": {**TEXT["content"], "annotations": {"_meta": NESTED}}},
+        {**LINE, "content": [{**CONTENT, "_meta": NESTED}]},
+        {**LINE, "content": [CONTENT, {**CONTENT, "content": {**CONTENT["content"], "_meta": NESTED}}]},
+        {**LINE, "locations": [{"path": "/a", "_meta": NESTED}]},
+        {"sessionUpdate": "plan", "entries": [], "_meta": NESTED},
+    ],
+)
+def test_a_part_of_any_form_may_not_be_nested_too_deeply(update: dict[str, Any]) -> None:
+    """Wherever it is, and whether it was looked for before or after the line was decoded."""
+    for text in ("x", "x" * tolerant_json.SAFE_TO_DECODE):
+        (received,) = receive(line(update, params={"sessionId": text, "update": update}))
+        assert isinstance(received, Garbage)
+        assert "nested" in received.why
+
+
+def test_a_deep_line_is_refused_before_it_is_decoded() -> None:
+    deep = b"[" * 100_000 + b"]" * 100_000
+    (received,) = receive(line(TEXT).replace(b'"m"', deep))
+    assert isinstance(received, Garbage)
 
 
 def test_consecutive_updates_of_a_session_and_type_come_together() -> None:
@@ -74,8 +131,14 @@ def test_consecutive_updates_of_a_session_and_type_come_together() -> None:
         + line(LINE).replace(b'"s"', b'"other"')
         + line(TEXT)
     )
-    messages = [it for it in Peer().receive_typed(data, v1.decode_update) if isinstance(it, v1.UpdateMessage)]
-    kinds = [(session, [type(event) for event in events]) for session, events in v1.read_updates(messages)]
+    messages = [
+        it
+        for it in Peer().receive_typed(data, v1.decode_update, v1.is_flat)
+        if isinstance(it, v1.UpdateMessage)
+    ]
+    kinds = [
+        (session, [type(event) for event in events]) for session, events in v1.read_updates(messages, fail)
+    ]
     assert kinds == [
         ("s", [ev.MessageChunk, ev.MessageChunk]),
         ("s", [ev.ToolChanged, ev.ToolChanged]),
@@ -91,8 +154,8 @@ def test_lines_that_arrive_in_pieces_are_the_same_messages(size: int) -> None:
     )
     peer = Peer()
     pieces = [data[at : at + size] for at in range(0, len(data), size)]
-    received = [it for piece in pieces for it in peer.receive_typed(piece, v1.decode_update)]
-    assert received == list(Peer().receive_typed(data, v1.decode_update))
+    received = [it for piece in pieces for it in peer.receive_typed(piece, v1.decode_update, v1.is_flat)]
+    assert received == list(Peer().receive_typed(data, v1.decode_update, v1.is_flat))
 
 
 def test_a_long_line_that_arrives_in_pieces_has_the_same_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,5 +168,7 @@ def test_a_long_line_that_arrives_in_pieces_has_the_same_limit(monkeypatch: pyte
         for size in (1, 50, 1000):
             peer = Peer()
             pieces = [data[at : at + size] for at in range(0, len(data), size)]
-            received = [it for piece in pieces for it in peer.receive_typed(piece, v1.decode_update)]
+            received = [
+                it for piece in pieces for it in peer.receive_typed(piece, v1.decode_update, v1.is_flat)
+            ]
             assert [type(it) for it in received] == [kind, v1.UpdateMessage]

@@ -63,6 +63,8 @@ class CallClock:
             self.spans[tool] = (time.time_ns(), None)
 
     def _see(self, id: str, *, over: bool) -> None:
+        if not over and id in self.spans:
+            return
         now = time.time_ns()
         began, ended = self.spans.get(id, (self._quiet_since if over else now, None))
         self.spans[id] = (began, now if over and ended is None else ended)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
 import msgspec
@@ -42,6 +42,30 @@ decode_update = msgspec.json.Decoder(UpdateMessage).decode
 """Read the line of an update that follows the schema; raises a `jsonrpc.REFUSED` for any other message."""
 
 
+def is_flat(message: UpdateMessage) -> bool:
+    """Whether the update is plain text, and nothing in it may have any form: so are nearly all updates."""
+    update = message.params.update
+    if update.meta is not UNSET or message.params.meta is not UNSET:
+        return False
+    if type(update) is s.AgentMessageChunk or type(update) is s.AgentThoughtChunk:
+        return _is_text(update.content)
+    if (
+        type(update) is not s.ToolCallUpdate
+        or update.raw_input is not UNSET
+        or update.raw_output is not UNSET
+        or update.locations is not None
+    ):
+        return False
+    for it in update.content or ():
+        if type(it) is not s.ContentItem or it.meta is not UNSET or not _is_text(it.content):
+            return False
+    return True
+
+
+def _is_text(block: Any) -> bool:
+    return type(block) is s.TextContent and block.meta is UNSET and block.annotations is None
+
+
 def read_update(params: Raw | s.SessionNotification) -> tuple[str | None, ev.Event]:
     """The session (None if it cannot be read) and the event of an update."""
     if isinstance(params, Raw):
@@ -62,13 +86,22 @@ def read_update(params: Raw | s.SessionNotification) -> tuple[str | None, ev.Eve
     return params.session_id, _event(update)
 
 
-def read_updates(messages: Iterable[UpdateMessage]) -> Iterator[tuple[str | None, list[ev.Event]]]:
-    """The events of updates, in order: consecutive ones of the same session and type together."""
+def read_updates(
+    messages: Iterable[UpdateMessage], failed: Callable[[UpdateMessage, Exception], None]
+) -> Iterator[tuple[str | None, list[ev.Event]]]:
+    """The events of updates, in order: consecutive ones of the same session and type together.
+
+    A bug in reading one update must not lose the others: `failed` gets it with the error.
+    """
     events: list[ev.Event] = []
     session: str | None = None
     kind: type[ev.Event] | None = None
     for message in messages:
-        session_id, event = read_update(message.params)
+        try:
+            session_id, event = read_update(message.params)
+        except Exception as error:
+            failed(message, error)
+            continue
         if type(event) is not kind or session_id != session:
             if events:
                 yield session, events
