@@ -10,7 +10,7 @@ batch by the missing acknowledgement.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -44,6 +44,10 @@ class Channel:
         self._later = later
         self._pending: list[Patch] = []
         self._flushing = False
+        self._parts: Iterator[list[Any]] | None = None
+        """What is still to be sent of the state. Changes since then wait for it."""
+        self._held: list[NumberedMessage] = []
+        """Messages that wait for it, too."""
         self._open = False
         self._seq = 0
         self._pages: dict[str, int] = {}
@@ -66,16 +70,32 @@ class Channel:
             self._later(BATCH_S, self.flush)
 
     def hello(self, page: str = "") -> None:
-        """Send the whole state to a new page, and every change from now on."""
+        """Send the whole state to a new page, and every change from now on.
+
+        A long one is sent a part at a time, so that everything else that the thread does goes on meanwhile.
+        """
         self._open = True
         self._pages.setdefault(page, 0)
         self._pending.clear()
         state = self._state()
-        first, *rest = _split(state["items"])
-        self._number(FullState({"session": state["session"], "items": first}))
-        for items in rest:
+        self._parts = parts = _split(state["items"])
+        self._number(FullState({"session": state["session"], "items": next(parts)}))
+        self._send_part(parts)
+
+    def _send_part(self, parts: Iterator[list[Any]]) -> None:
+        if parts is not self._parts:
+            return  # a newer state has replaced this one
+        items = next(parts, None)
+        if items is not None:
             self._number(PatchBatch([["add", item] for item in items]))
+            self._later(0, lambda: self._send_part(parts))
+            return
+        self._parts = None
+        held, self._held = self._held, []
         self._watch()
+        self.flush()
+        for message in held:
+            self._number(message)
 
     def bye(self, page: str) -> None:
         self._pages.pop(page, None)
@@ -94,7 +114,7 @@ class Channel:
     def flush(self) -> None:
         """Send the queued patches now."""
         self._flushing = False
-        if not self._pending:
+        if not self._pending or self._parts is not None:
             return
         patches, self._pending = coalesce(self._pending), []
         for batch in _split([patch_to_wire(patch) for patch in patches]):
@@ -108,7 +128,9 @@ class Channel:
 
     def notify_reliably(self, message: NumberedMessage) -> None:
         """Send a message that is not part of the state; its loss is noticed like that of a batch."""
-        if self._open:
+        if self._open and self._parts is not None:
+            self._held.append(message)
+        elif self._open:
             self.flush()
             self._number(message)
             self._expect_ack()
@@ -140,7 +162,7 @@ class Channel:
         self._later(ACK_S * 2**count, lambda: self._beat(watch, count + 1))
 
 
-def _split(entries: list[Any]) -> Iterable[list[Any]]:
+def _split(entries: list[Any]) -> Iterator[list[Any]]:
     """Split the entries into runs of about BATCH_BYTES; yields at least one run, which may be empty."""
     run: list[Any] = []
     size = 0

@@ -195,11 +195,44 @@ def test_a_large_state_is_split_and_arrives_completely(kernel: Kernel) -> None:
     for number in range(20):
         kernel.happen(ev.NoticeGiven("info", f"{number}", "x" * 50_000))
     kernel.channel.hello()
+    kernel.clock.pass_(0)
     sent = kernel.take()
     assert [message["t"] for message in sent] == ["state"] + ["patches"] * (len(sent) - 1)
     assert len(sent) > 3
     assert all(len(msgspec.json.encode(message)) < BATCH_BYTES + 60_000 for message in sent)
     for message in sent:
+        assert page.receive(message) is None
+    assert page.plain == kernel.transcript.plain()
+
+
+def test_what_happens_while_a_large_state_is_sent_follows_it(kernel: Kernel) -> None:
+    page = Page()
+    for number in range(20):
+        kernel.happen(ev.NoticeGiven("info", f"{number}", "x" * 50_000))
+    output = StaticOutput("t1", {})
+    kernel.channel.hello()
+    kernel.say("a")
+    kernel.channel.flush()
+    kernel.channel.notify_reliably(output)
+    before = len(kernel.sent)
+    kernel.clock.pass_(0)
+    sent = kernel.take()
+    assert before < 3  # the rest is sent when the thread has done what else it has to do
+    assert [message["t"] for message in sent[-2:]] == ["patches", "static"]
+    for message in sent[:-1]:
+        assert page.receive(message) is None
+    assert page.plain == kernel.transcript.plain()
+
+
+def test_a_state_replaces_one_that_is_still_being_sent(kernel: Kernel) -> None:
+    page = Page()
+    for number in range(20):
+        kernel.happen(ev.NoticeGiven("info", f"{number}", "x" * 50_000))
+    kernel.channel.hello()
+    kernel.say("a")
+    kernel.channel.hello("other")
+    kernel.clock.pass_(BATCH_S)
+    for message in kernel.take():
         assert page.receive(message) is None
     assert page.plain == kernel.transcript.plain()
 

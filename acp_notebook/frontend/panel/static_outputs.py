@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import count
 from typing import Any
 
 import msgspec
@@ -44,6 +44,9 @@ STATIC_SHARE = 10
 KEPT_PARTS = 8
 """Rendered parts in memory, the newest; the others are in the session's spool."""
 
+PARTS_AT_ONCE = 20
+"""So many rendered parts are sent without a pause."""
+
 SESSION = "session"
 """Names the output of the whole session; other outputs have the id of their turn."""
 
@@ -73,7 +76,7 @@ class StaticOutputs:
         self._all_changed = False
         self._stale: set[str] = set()
         """The parts with such items."""
-        self._numbers = count(1)
+        self._numbers = itertools.count(1)
         self._saving_pages: set[str] = set()
         """The views whose page puts static outputs into the file."""
         self._refreshing = False
@@ -126,9 +129,20 @@ class StaticOutputs:
         self._saving_pages.discard(view)
 
     def send_all(self) -> None:
-        """Send all static outputs to a page that has just connected."""
-        for name, part in self._parts.items():
-            self._send_part(name, part)
+        """Send all static outputs to a page that has just connected.
+
+        Many are sent some at a time, so that everything else that the loop does goes on meanwhile.
+        """
+        self._send_parts(iter([*self._parts]))
+
+    def _send_parts(self, names: Iterator[str]) -> None:
+        some = [*itertools.islice(names, PARTS_AT_ONCE)]
+        for name in some:
+            if (part := self._parts.get(name)) is not None:
+                self._send_part(name, part)
+        if len(some) == PARTS_AT_ONCE:
+            asyncio.get_running_loop().call_soon(self._send_parts, names)
+            return
         for shown in self._shown.values():
             if shown.name not in self._parts:
                 self._send(shown)
