@@ -251,12 +251,15 @@ def _remote() -> Iterable[Finding]:
             yield Finding(agent.name, text if agent.was_ready else "not connected", not agent.was_ready)
     for name in ("websockets", "httpx", "h2"):
         yield Finding(name, _version(name) or "not installed; pip install 'acp-notebook[remote]' does it")
-    for entry in own_settings().agents.values():
-        if entry.url is not None:
-            from .remote_check import check
+    entries = [it for it in own_settings().agents.values() if it.url is not None]
+    if entries:
+        from concurrent.futures import ThreadPoolExecutor
 
-            found = check(entry)
-            yield Finding(entry.name, found.text, found.is_problem, found.advice)
+        from .remote_check import check
+
+        with ThreadPoolExecutor(max_workers=len(entries)) as pool:  # servers that do not answer take seconds
+            for entry, found in zip(entries, pool.map(check, entries), strict=True):
+                yield Finding(entry.name, found.text, found.is_problem, found.advice)
 
 
 def _undo() -> Iterable[Finding]:

@@ -13,8 +13,11 @@ import acp_notebook as acp
 from acp_notebook import timeouts
 from acp_notebook.agent.undo.backend import CheckpointUnavailable
 from acp_notebook.agent.undo.git_backend import GitBackend
+from acp_notebook.core.settings import OwnAgent
 from acp_notebook.setup import doctor as doctor_module
+from acp_notebook.setup import remote_check
 from acp_notebook.setup.doctor import Finding, Report, Section
+from acp_notebook.setup.remote_check import Reached
 from tests.patience import be_patient
 
 
@@ -191,3 +194,21 @@ def test_a_report_is_safe_to_show_and_to_paste() -> None:
     assert "<script>" not in report._repr_html_() and "<b>" not in report._repr_html_()
     assert "| n\\|ame | <script> \\| |" in report.to_markdown()
     assert repr(report).startswith(f"acp_notebook {acp.__version__}: 1 problem\n")
+
+
+def test_the_servers_of_remote_agents_are_asked_at_the_same_time(
+    own_config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each may take seconds until it counts as silent."""
+    own_config.mkdir()
+    entries = [f'[agents.a{n}]\nurl = "wss://host{n}.example/acp"\ncwd = "/srv"\n' for n in range(3)]
+    (own_config / "config.toml").write_text("".join(entries))
+    together = threading.Barrier(3, timeout=60)
+
+    def check(agent: OwnAgent) -> Reached:
+        together.wait()
+        return Reached(f"asked {agent.name}")
+
+    monkeypatch.setattr(remote_check, "check", check)
+    found = values(acp.doctor(), "Remote agents")
+    assert [found[f"a{n}"] for n in range(3)] == ["asked a0", "asked a1", "asked a2"]
