@@ -191,11 +191,11 @@ class Transcript:
                 self._snapshot = None
                 return [appended]
         if type(event) is ev.ToolChanged and (key := self._call_with_new_content(event)) is not None:
-            self._items[key]["content"] = plain(event.content)
+            self._items[key]["content"] = content = plain(event.content)
             self._views.pop(key, None)
             self._version += 1
             self._snapshot = None
-            return [Set(key, _CONTENT, plain(event.content))]  # a copy: the state changes, a patch does not
+            return [Set(key, _CONTENT, content)]  # no copy: what a call shows is replaced, never changed in place
         patches = self._decide(event)
         for patch in patches:
             self._state.apply(patch)
