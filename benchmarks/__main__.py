@@ -79,6 +79,12 @@ def messages() -> Iterator[Line]:
     yield row, f"{warm / 1e6:.1f} MB", f"SDK {sdk / 1e6:.1f} MB", warm / sdk, None
 
 
+def before() -> Iterator[Line]:
+    from . import before
+
+    return before.rows()
+
+
 def imports() -> Iterator[Line]:
     """Each import in a new interpreter, with byte code, without what the interpreter itself costs."""
     from .guard import CONNECT, IMPORT_AIM, IMPORT_LIMIT_S, import_cpu
@@ -203,7 +209,7 @@ def extension() -> Iterator[Line]:
 
 Group = Callable[[], Iterator[Line]]
 
-QUICK: tuple[Group, ...] = (messages, imports, start, lengths, files, processes)
+QUICK: tuple[Group, ...] = (messages, before, imports, start, lengths, files, processes)
 KERNELS: tuple[Group, ...] = (kernel, remote, fan_out)
 LONG: tuple[Group, ...] = (long_life, checkpoints, undo)
 PAGES: tuple[Group, ...] = (paint, stream, panel, long_life_page, extension)
@@ -235,12 +241,21 @@ def main(arguments: list[str]) -> int:
         if group in PAGES and not has_chromium():
             table.skip(group.__name__, "no Chromium on the PATH (ACP_TEST_CHROMIUM names one)")
             continue
+        if group is before and (why := why_not_before()) is not None:
+            table.skip(group.__name__, why)
+            continue
         with table.watched(group not in (*KERNELS, *PAGES)):
             measure_group(group.__name__, table)
     table.finish()
     if chosen.json is not None:
         chosen.json.write_text(table.json() + "\n")
     return 1 if table.missed else 0
+
+
+def why_not_before() -> str | None:
+    from . import before
+
+    return before.why_not()
 
 
 def has_chromium() -> bool:

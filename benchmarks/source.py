@@ -44,11 +44,17 @@ def tool(number: int) -> bytes:
     return line(method="session/update", params={"sessionId": SESSION, "update": update})
 
 
-def tool_update(number: int) -> bytes:
+def tool_updates(number: int) -> Iterator[bytes]:
+    """Updates of 50 calls that only this prompt has: late updates of old calls take another way."""
+    turn = next(_turns)
+    return (tool_update(f"t{turn}-{n % 50}", n) for n in range(number))
+
+
+def tool_update(id: str, number: int) -> bytes:
     content = {"type": "content", "content": {"type": "text", "text": f"{number:<1000}"}}
     update = {
         "sessionUpdate": "tool_call_update",
-        "toolCallId": f"t{number % 50}",
+        "toolCallId": id,
         "status": "in_progress",
         "content": [content],
     }
@@ -139,7 +145,7 @@ def answers(prompt: str) -> Iterator[bytes]:
         yield chunk("done")
         return
     if what == "tools":
-        yield b"".join(tool_update(n) for n in range(int(number))) + chunk("done")
+        yield b"".join(tool_updates(int(number))) + chunk("done")
     elif what == "one":
         yield chunk("x" * int(number))
     elif what == "edit":
