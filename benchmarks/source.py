@@ -1,9 +1,10 @@
 """The agent for all contenders: it sends the chunks that the prompt asks for, at full speed.
 
-Standard library only. Prompts: "chunks N", "tools N" (updates of tool calls with 1 kB of content), "one N" (a
-message of N bytes), "work N BYTES" (N tool calls of BYTES each and an answer), "edit N" (changes N files),
-"terminal N" (a command in the client's terminal that writes N MB), "paced N RATE" (N chunks, RATE a second;
-each contains its number and the time at which it was sent).
+Standard library only. Prompts: "chunks N", "after CALLS N" (N chunks after so many tool calls), "tools N"
+(updates of tool calls with 1 kB of content), "one N" (a message of N bytes), "work N BYTES" (N tool calls of
+BYTES each and an answer), "edit N" (changes N files), "terminal N" (a command in the client's terminal that
+writes N MB), "paced N RATE" (N chunks, RATE a second; each contains its number and the time at which it was
+sent).
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ SESSION = "bench-session"
 CLOCK_MS = 1_000_000
 """The clock in paced chunks wraps around here, which keeps them about as short as real ones."""
 
+A_PIECE = 10_000
+
 
 def line(**message: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":")).encode() + b"\n"
@@ -32,6 +35,13 @@ def chunk(text: str) -> bytes:
         "messageId": "m1",
     }
     return line(method="session/update", params={"sessionId": SESSION, "update": update})
+
+
+def many(chunks: int) -> Iterator[bytes]:
+    """Chunks in pieces that are made faster than a client reads them, and need little memory."""
+    before, after = chunk("word# ").split(b"#")
+    for start in range(0, chunks, A_PIECE):
+        yield b"".join(b"%b%d%b" % (before, n, after) for n in range(start, min(start + A_PIECE, chunks)))
 
 
 def tool(number: int) -> bytes:
@@ -148,6 +158,9 @@ def answers(prompt: str) -> Iterator[bytes]:
         yield b"".join(tool_updates(int(number))) + chunk("done")
     elif what == "one":
         yield chunk("x" * int(number))
+    elif what == "after":
+        yield b"".join(tool(n) for n in range(int(number)))
+        yield from many(int(more[0]))
     elif what == "edit":
         yield from edit(int(number))
     elif what == "work":
