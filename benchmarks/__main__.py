@@ -126,8 +126,8 @@ def files() -> Iterator[Line]:
 
     for step, cost, peer, ratio in ipynb.rows():
         yield f"notebook: {step}", ms(cost), f"json.loads {ms(peer)}", ratio, None
-    for what, cost, peer, ratio in ipynb.whole_rows():
-        yield f"notebook: {what}", ms(cost), f"loads + dumps {ms(peer)}", ratio, ipynb.WHOLE_AIM
+    for what, cost, name, peer, aim in ipynb.whole_rows():
+        yield f"notebook: {what}", ms(cost), f"{name} {ms(peer)}", cost / peer, aim
 
 
 def processes() -> Iterator[Line]:
