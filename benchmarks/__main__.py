@@ -247,7 +247,7 @@ def main(arguments: list[str]) -> int:
         if group is before and (why := why_not_before()) is not None:
             table.skip(group.__name__, why)
             continue
-        with table.watched(group not in (*KERNELS, *PAGES)):
+        with table.watched(group.__name__, alone=group not in (*KERNELS, *PAGES)):
             measure_group(group.__name__, table)
     table.finish()
     if chosen.json is not None:
