@@ -1,9 +1,10 @@
 """The agent for all contenders: it sends the chunks that the prompt asks for, at full speed.
 
-Standard library only. Prompts: "chunks N", "tools N" (updates of tool calls with 1 kB of content), "one N" (a
-message of N bytes), "work N BYTES" (N tool calls of BYTES each and an answer), "edit N" (changes N files),
-"terminal N" (a command in the client's terminal that writes N MB), "paced N RATE" (N chunks, RATE a second;
-each contains its number and the time at which it was sent).
+Standard library only. Prompts: "chunks N", "after CALLS N" (N chunks after so many tool calls), "tools N"
+(updates of tool calls with 1 kB of content), "one N" (a message of N bytes), "work N BYTES" (N tool calls of
+BYTES each and an answer), "edit N" (changes N files), "terminal N" (a command in the client's terminal that
+writes N MB), "paced N RATE" (N chunks, RATE a second; each contains its number and the time at which it was
+sent).
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ SESSION = "bench-session"
 CLOCK_MS = 1_000_000
 """The clock in paced chunks wraps around here, which keeps them about as short as real ones."""
 
+A_PIECE = 10_000
+
 
 def line(**message: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":")).encode() + b"\n"
@@ -34,6 +37,13 @@ def chunk(text: str) -> bytes:
     return line(method="session/update", params={"sessionId": SESSION, "update": update})
 
 
+def many(chunks: int) -> Iterator[bytes]:
+    """Chunks in pieces that are made faster than a client reads them, and need little memory."""
+    before, after = chunk("word# ").split(b"#")
+    for start in range(0, chunks, A_PIECE):
+        yield b"".join(b"%b%d%b" % (before, n, after) for n in range(start, min(start + A_PIECE, chunks)))
+
+
 def tool(number: int) -> bytes:
     update = {
         "sessionUpdate": "tool_call",
@@ -44,11 +54,17 @@ def tool(number: int) -> bytes:
     return line(method="session/update", params={"sessionId": SESSION, "update": update})
 
 
-def tool_update(number: int) -> bytes:
+def tool_updates(number: int) -> Iterator[bytes]:
+    """Updates of 50 calls that only this prompt has: late updates of old calls take another way."""
+    turn = next(_turns)
+    return (tool_update(f"t{turn}-{n % 50}", n) for n in range(number))
+
+
+def tool_update(id: str, number: int) -> bytes:
     content = {"type": "content", "content": {"type": "text", "text": f"{number:<1000}"}}
     update = {
         "sessionUpdate": "tool_call_update",
-        "toolCallId": f"t{number % 50}",
+        "toolCallId": id,
         "status": "in_progress",
         "content": [content],
     }
@@ -139,9 +155,12 @@ def answers(prompt: str) -> Iterator[bytes]:
         yield chunk("done")
         return
     if what == "tools":
-        yield b"".join(tool_update(n) for n in range(int(number))) + chunk("done")
+        yield b"".join(tool_updates(int(number))) + chunk("done")
     elif what == "one":
         yield chunk("x" * int(number))
+    elif what == "after":
+        yield b"".join(tool(n) for n in range(int(number)))
+        yield from many(int(more[0]))
     elif what == "edit":
         yield from edit(int(number))
     elif what == "work":

@@ -20,6 +20,9 @@ BUSY = 0.1
 STOLEN = 0.02
 """The share of the machine that its host may take away."""
 
+LOOK_S = 1.0
+"""How long to look at the machine before a group whose own work cannot be told from that of others."""
+
 LOAD = 0.5
 """The load average per core before the run, above which other programs are waiting for the machine."""
 
@@ -87,9 +90,11 @@ class Table:
         self._print(f"{group}: NOT MEASURED, {why}")
 
     @contextmanager
-    def watched(self, alone: bool) -> Iterator[None]:
+    def watched(self, group: str, alone: bool) -> Iterator[None]:
         """While a group runs. `alone`: all of its work is that of our own processes, so that the work of
-        others can be told from it."""
+        others can be told from it; otherwise only the moment before it is looked at."""
+        if not alone:
+            self._disturbance.look_before(group)
         self._disturbance.counts = alone
         try:
             yield
@@ -118,6 +123,8 @@ class _Disturbance:
         self._load = os.getloadavg()[0]
         self._seen = [0.0] * 4
         self._began: list[float] | None = None
+        self._before: dict[str, float] = {}
+        """By group: the share of the machine that was used while nothing was measured."""
         self.counts = True
 
     @property
@@ -129,6 +136,14 @@ class _Disturbance:
         if self._began is not None:
             self._seen = self._so_far()
         self._began = _seconds() if on else None
+
+    def look_before(self, group: str) -> None:
+        """Note what other programs do while we wait. The load average would still count the last group."""
+        self.counts = False
+        clock, busy, own, _ = _seconds()
+        time.sleep(LOOK_S)
+        passed = [now - then for now, then in zip(_seconds()[:3], (clock, busy, own), strict=True)]
+        self._before[group] = (passed[1] - passed[2]) / (passed[0] * (os.cpu_count() or 1))
 
     def _so_far(self) -> list[float]:
         """Seconds of the clock, of all programs, of our own ones, and those that the host took away."""
@@ -147,6 +162,9 @@ class _Disturbance:
             found.append(f"the load average was {self._load:.1f} on {cores} cores when the run began")
         if others > BUSY:
             found.append(f"other programs used {others:.0%} of the machine")
+        if busy_before := {group: it for group, it in self._before.items() if it > BUSY}:
+            each = ", ".join(f"{group} ({it:.0%})" for group, it in busy_before.items())
+            found.append(f"other programs used the machine right before {each}")
         if taken > STOLEN:
             found.append(f"the host took {taken:.0%} of the machine away")
         return found
