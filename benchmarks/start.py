@@ -21,6 +21,8 @@ CHUNK_LIMIT_S = 0.1
 
 LIMIT_S = 60
 
+DEMO = [sys.executable, "-m", "acp_notebook.demo"]
+
 RUNS = 5
 """Each side runs this often, in turns; the best run counts (the least disturbed)."""
 
@@ -58,14 +60,17 @@ child.stdin.close()
 
 def rows() -> Iterator[Line]:
     """The step, our time, that of the minimum, and the ratio."""
-    programs = OURS.format(agent=SOURCE), OURS.format(agent="demo"), LEAST.format(agent=SOURCE)
+    programs = [OURS.format(agent=agent) for agent in (SOURCE, "demo")]
+    programs += [LEAST.format(agent=agent) for agent in (SOURCE, DEMO)]
     rounds = [[_seconds(program) for program in programs] for _ in range(RUNS)]
-    (ours, chunk), (demo, _), (least, its_chunk) = (
+    (ours, chunk), (demo, _), (least, its_chunk), (demo_alone, _) = (
         map(min, zip(*side, strict=True)) for side in zip(*rounds, strict=True)
     )
     child = f"a bare child {_ms(least)}"
     yield "connect(), without its imports", _ms(ours), child, ours / least, AIM
-    yield 'connect("demo"), without its imports', _ms(demo), child, demo / least, AIM
+    row = 'connect("demo"), without its imports'
+    yield row, _ms(demo), f"the demo agent alone {_ms(demo_alone)}", demo / demo_alone, AIM
+    yield row, _ms(demo), child, demo / least, None  # which does not even import asyncio
     row = "the first chunk of a session, after its prompt"
     yield row, _ms(chunk), f"limit {_ms(CHUNK_LIMIT_S)}", chunk / CHUNK_LIMIT_S, 1
     yield row, _ms(chunk), f"a bare child {_ms(its_chunk)}", chunk / its_chunk, None

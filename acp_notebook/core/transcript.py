@@ -195,7 +195,7 @@ class Transcript:
             self._views.pop(key, None)
             self._version += 1
             self._snapshot = None
-            return [Set(key, _CONTENT, content)]  # no copy: what a call shows is replaced, never changed in place
+            return [Set(key, _CONTENT, content)]  # no copy: it is replaced, never changed in place
         patches = self._decide(event)
         for patch in patches:
             self._state.apply(patch)

@@ -122,9 +122,10 @@ def _replace(folder: Folder, place: ResolvedPath, version: Version, note: Callab
         else:
             _new_file(folder, name, version)
         os.replace(name, place.name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
-    finally:
-        with suppressed(_log, OSError):  # it was moved into place
+    except BaseException:  # only then: many threads wait for the lock of one folder
+        with suppressed(_log, OSError):  # it was not created
             os.unlink(name, dir_fd=folder.fd)
+        raise
 
 
 def _new_file(folder: Folder, name: str, version: Version) -> None:

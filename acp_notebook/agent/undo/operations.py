@@ -149,7 +149,8 @@ class UndoExecutor:
         jobs = _jobs(operation, selection)
         done = len(selection.changes) - len(jobs)
         for batch, count in await self._batches(operation, jobs):
-            parts = [batch[number::count] for number in range(count) if batch[number::count]]
+            size = -(-len(batch) // count)  # neighbours together: threads in one folder wait for each other
+            parts = [batch[start : start + size] for start in range(0, len(batch), size)]
             for outcomes in await asyncio.gather(*(self._restore(it, stay) for it in parts)):
                 for job, why in outcomes:
                     self._note(operation, job, why, person)
