@@ -5,7 +5,7 @@
 const HIDDEN_MS = 250;
 
 /** After this long the others wait for the next frame. */
-export const FRAME_MS = 20;
+export const FRAME_MS = 12;
 
 export type Schedule = (run: () => void) => void;
 

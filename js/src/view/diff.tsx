@@ -14,7 +14,7 @@ import { colouring, firstColours, lacks, languageOfFile } from "./diff_colours";
 import { split as splitByColour } from "./diff_colours";
 import type { Colours, Span } from "./diff_colours";
 import { changeOf, pairsOf, withoutLongGaps } from "./diff_rows";
-import type { Gap, Line, Note, Pair, Piece, Row } from "./diff_rows";
+import type { Change, Gap, Line, Note, Pair, Piece, Row } from "./diff_rows";
 import { LINE_CHARS } from "./display_text";
 
 type Diff = Extract<Content, { type: "diff" }>;
@@ -28,14 +28,37 @@ export const FIRST_ROWS = 60;
     lays out whole blocks. */
 const BLOCK_ROWS = 25;
 
+/** A change of more text than this takes several milliseconds to compare, and gets frames of its own. */
+const BIG_CHARS = 100_000;
+
+/** The change; null while it is being compared. */
+function useChange(before: string, after: string): Change | null {
+  const big = before.length + after.length > BIG_CHARS;
+  const small = useMemo(() => (big ? null : changeOf(before, after)), [before, after]);
+  const [made, setMade] = useState<{ before: string; after: string; change: Change } | null>(null);
+  useEffect(() => {
+    if (!big) return;
+    let stop = inFrame(() => {
+      const change = changeOf(before, after);
+      stop = inFrame(() => setMade({ before, after, change }));
+    });
+    return () => stop();
+  }, [before, after]);
+  return small ?? (made?.before === before && made.after === after ? made.change : null);
+}
+
 /** `named`: the card's heading names the file. */
 export const DiffView = memo(function DiffView(props: { diff: Diff; named?: boolean }) {
   const { diff, named = false } = props;
   const { old_text: before, new_text: after } = diff;
-  const change = useMemo(() => changeOf(before ?? "", after), [before, after]);
+  const change = useChange(before ?? "", after);
   const { split } = usePanel();
   return (
-    <figure class="acp-diff" data-acp-diff={split ? "split" : "unified"}>
+    <figure
+      class="acp-diff"
+      data-acp-diff={split ? "split" : "unified"}
+      aria-busy={change === null}
+    >
       <figcaption class="acp-diff-head">
         {!named && (
           <span class="acp-path">
@@ -43,10 +66,10 @@ export const DiffView = memo(function DiffView(props: { diff: Diff; named?: bool
           </span>
         )}
         {kindOf(diff) && <span class="acp-badge">{kindOf(diff)}</span>}
-        <Counts added={change.added} removed={change.gone} />
+        {change && <Counts added={change.added} removed={change.gone} />}
         <SideBySide />
       </figcaption>
-      <DiffRows rows={change.rows} path={diff.path} />
+      {change && <DiffRows rows={change.rows} path={diff.path} />}
     </figure>
   );
 });
