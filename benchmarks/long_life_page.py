@@ -24,7 +24,7 @@ TABLE_TURNS = 60
 """More than a panel draws."""
 
 SESSIONS = 20
-SLOW_S, TABLE_SLOW_S, RATE = 40, 10, 50
+SLOW_S, RATE = 10, 50
 """How long a slow stream goes on, and how many chunks come in a second."""
 
 SOURCE = Path(__file__).with_name("source.py")
@@ -41,7 +41,7 @@ LIVE = f"{FINISH}for _ in range({{turns}}): finish(long.start('work 10 400'))\n{
 """One after the other: a queue of hundreds of prompts is not what is measured."""
 
 MORE = f"finish(long.start('work 10 400'))\n{SAID}"
-STREAM = f"finish(long.start('paced {{chunks}} {RATE}'))\n{SAID}"
+STREAM = f"finish(long.start('paced {SLOW_S * RATE} {RATE}'))\n{SAID}"
 MANY = (
     f"many = [{AGENT} for _ in range({SESSIONS})]\n"
     f"for other in many: display(other)\nfinish(*[other.start('work 10 400') for other in many])\n{SAID}"
@@ -143,12 +143,10 @@ class Measured:
         return Step("search", longest[0].cpu_ms, (self.memory(),))
 
 
-def steps(chromium_path: str, turns: int, slow_s: int) -> Iterator[Step]:
+def steps(chromium_path: str, turns: int) -> Iterator[Step]:
     with opened(chromium_path) as open:
         # The panel is below the cells that are run, so that it stays in view: JupyterLab removes the others.
-        live = LIVE.replace("{turns}", str(turns))
-        stream = STREAM.replace("{chunks}", str(slow_s * RATE))
-        cells = [CONNECT, live, MORE, stream, "long", MANY]
+        cells = [CONNECT, LIVE.replace("{turns}", str(turns)), MORE, STREAM, "long", MANY]
         notebook = open("long", *cells)
         notebook.run(1, 5)
         notebook.wait_idle()
@@ -157,7 +155,7 @@ def steps(chromium_path: str, turns: int, slow_s: int) -> Iterator[Step]:
         yield measured.run("one more", 3)
         yield measured.save("save")
         yield measured.save("save, nothing changed")
-        yield measured.run(f"{slow_s} s of a slow stream", 4)
+        yield measured.run(f"{SLOW_S} s of a slow stream", 4)
         yield measured.search()
         yield measured.reload()
         yield measured.run("one more, after the reload", 3)
@@ -170,7 +168,7 @@ def steps(chromium_path: str, turns: int, slow_s: int) -> Iterator[Step]:
 def rows() -> Iterator[Line]:
     found = chromium()
     assert found is not None, "no Chromium"
-    for step in steps(found, TABLE_TURNS, TABLE_SLOW_S):
+    for step in steps(found, TABLE_TURNS):
         yield from step.rows()
 
 
@@ -181,8 +179,7 @@ def main() -> int:
         print("no Chromium on the PATH (ACP_TEST_CHROMIUM names one): not measured")
         return 0
     missed = False
-    slow_s = SLOW_S if turns >= TURNS else TABLE_SLOW_S
-    for step in steps(found, turns, slow_s):
+    for step in steps(found, turns):
         print(f"{step}  [load {os.getloadavg()[0]:.1f}]", flush=True)
         missed |= step.missed
     return 1 if missed else 0
