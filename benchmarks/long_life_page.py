@@ -2,7 +2,7 @@
 
 Run `python -m benchmarks.long_life_page [TURNS]`; needs Chromium. The table has it with fewer turns. The
 longest task of the page's main thread is given by its CPU time, because other programs delay a page; the aim
-is 100 ms.
+is 100 ms. Saves and the reload have no aim: most of them is JupyterLab's own work.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ TABLE_TURNS = 60
 """More than a panel draws."""
 
 SESSIONS = 20
-SLOW, RATE = 500, 50
-"""The chunks of a slow stream, and how many come in a second."""
+SLOW_S, RATE = 10, 50
+"""How long a slow stream goes on, and how many chunks come in a second."""
 
 SOURCE = Path(__file__).with_name("source.py")
 LIMIT_S = 600
@@ -41,7 +41,7 @@ LIVE = f"{FINISH}for _ in range({{turns}}): finish(long.start('work 10 400'))\n{
 """One after the other: a queue of hundreds of prompts is not what is measured."""
 
 MORE = f"finish(long.start('work 10 400'))\n{SAID}"
-STREAM = f"finish(long.start('paced {SLOW} {RATE}'))\n{SAID}"
+STREAM = f"finish(long.start('paced {SLOW_S * RATE} {RATE}'))\n{SAID}"
 MANY = (
     f"many = [{AGENT} for _ in range({SESSIONS})]\n"
     f"for other in many: display(other)\nfinish(*[other.start('work 10 400') for other in many])\n{SAID}"
@@ -62,10 +62,23 @@ class Step:
     cpu_ms: float
     more: tuple[str, ...] = ()
     aim: float | None = LONG_MS
+    took_s: float | None = None
+    """For what the user waits for without a task of ours."""
+    size_mb: float | None = None
 
     @property
     def missed(self) -> bool:
         return self.aim is not None and self.cpu_ms > self.aim
+
+    def rows(self) -> Iterator[Line]:
+        name = f"a long page: {self.what}"
+        if self.took_s is not None:
+            yield f"{name}, time", f"{self.took_s * 1000:.0f} ms", "1 s", self.took_s, None
+        if self.size_mb is not None:
+            yield f"{name}, the file", f"{self.size_mb:.1f} MB", "1 MB", self.size_mb, None
+        limit = f"limit {LONG_MS:g} ms"
+        aim = None if self.aim is None else self.aim / LONG_MS
+        yield f"{name}, longest task", f"{self.cpu_ms:.0f} ms", limit, self.cpu_ms / LONG_MS, aim
 
     def __str__(self) -> str:
         limit = "" if self.aim is None else f" (≤ {self.aim:g})"
@@ -103,18 +116,21 @@ class Measured:
             began = time.monotonic()
             self.notebook.save()
             took = time.monotonic() - began
-        size = self.notebook.path.stat().st_size
-        more = (f"{took * 1000:.0f} ms", f"{size / 1e6:.1f} MB")
-        return Step(what, longest[0].cpu_ms, more, aim=None)
+        size = self.notebook.path.stat().st_size / 1e6
+        more = (f"{took * 1000:.0f} ms", f"{size:.1f} MB")
+        return Step(what, longest[0].cpu_ms, more, aim=None, took_s=took, size_mb=size)
 
     def reload(self) -> Step:
-        began = time.monotonic()
-        self.notebook.reload()
-        ready = time.monotonic()
-        self.page.wait_for_function(DRAWN, timeout=LIMIT_S * 1000)
-        took = time.monotonic()
-        more = f"the page {ready - began:.1f} s, the turns {took - ready:.1f} s more"
-        return Step("reload", 0, (more,), aim=None)
+        """Until the turns are drawn; JupyterLab's own start is a part of it."""
+        with traced(self.page) as longest:
+            began = time.monotonic()
+            self.notebook.reload()
+            page = time.monotonic() - began
+            self.page.wait_for_function(DRAWN, timeout=LIMIT_S * 1000)
+            took = time.monotonic() - began
+            self.page.wait_for_timeout(1500)  # what the page does after that
+        more = (f"{took:.1f} s, the page {page:.1f} s of it", self.memory())
+        return Step("reload", longest[0].cpu_ms, more, aim=None, took_s=took)
 
     def search(self) -> Step:
         panel = self.page.locator(".jp-Notebook [data-acp-root=session]").first
@@ -139,7 +155,7 @@ def steps(chromium_path: str, turns: int) -> Iterator[Step]:
         yield measured.run("one more", 3)
         yield measured.save("save")
         yield measured.save("save, nothing changed")
-        yield measured.run("a slow stream", 4)
+        yield measured.run(f"{SLOW_S} s of a slow stream", 4)
         yield measured.search()
         yield measured.reload()
         yield measured.run("one more, after the reload", 3)
@@ -153,15 +169,7 @@ def rows() -> Iterator[Line]:
     found = chromium()
     assert found is not None, "no Chromium"
     for step in steps(found, TABLE_TURNS):
-        if step.aim is not None:
-            ratio = step.cpu_ms / step.aim
-            yield (
-                f"a task in a long page: {step.what}",
-                f"{step.cpu_ms:.0f} ms",
-                f"limit {step.aim:g} ms",
-                ratio,
-                1,
-            )
+        yield from step.rows()
 
 
 def main() -> int:

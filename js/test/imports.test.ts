@@ -78,7 +78,7 @@ const views = readdirSync(new URL("view/", SRC));
 
 test.each(views)("view/%s knows neither the model nor the document", (file) => {
   for (const path of imports(`view/${file}`))
-    expect(path).toMatch(/^\.\/|^\.\.\/(types|store|turns|text\/\w+)$/);
+    expect(path).toMatch(/^\.\/|^\.\.\/(types|store|turns|frame_schedule|text\/\w+)$/);
 });
 
 test("every folder has its rule", () => {

@@ -191,6 +191,22 @@ test("a big diff shows its first rows, and all on demand", async () => {
   await soon(() => expect(el.querySelectorAll(".acp-row").length).toBe(500));
 });
 
+test("a huge diff is compared and drawn in frames of its own", async () => {
+  const text = (word: string) => `${word} line of the file\n`.repeat(3000);
+  const { find } = shown([turn(), edit({ old_text: text("old"), new_text: text("now") })]);
+  expect(find(".acp-diff")?.getAttribute("aria-busy")).toBe("true");
+  await soon(() => expect(find(".acp-counts")?.textContent).toBe("+3000 −minus 3000"));
+  expect(find(".acp-diff")?.getAttribute("aria-busy")).not.toBe("true");
+});
+
+test("a big diff is coloured when all of it is shown", async () => {
+  const lines = Array.from({ length: 800 }, (_, at) => `value_${at} = ${at}`).join("\n");
+  const { el, find } = shown([turn(), edit({ path: "/work/a.py", new_text: lines })]);
+  expect(el.querySelectorAll(".acp-row .acp-hl-number").length).toBe(FIRST_ROWS);
+  find(".acp-diff .acp-more")?.click();
+  await soon(() => expect(el.querySelectorAll(".acp-row .acp-hl-number").length).toBe(800));
+});
+
 test("hidden characters in a diff and in its path are visible", () => {
   const { find } = shown([turn(), edit({ path: "a\u202e.py", new_text: "x\u200b = 1\n" })]);
   expect(find(".acp-diff")?.textContent).toContain("a‹U+202E›.py");

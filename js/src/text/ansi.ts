@@ -20,7 +20,7 @@ export interface Page {
   readonly lines: readonly Line[];
 }
 
-export const PAGE = 50;
+export const PAGE = 25;
 /** How many lines are kept, and how much they may cost to draw; older lines are only counted. */
 export const MAX_LINES = 2000;
 export const MAX_COST = 400_000;
@@ -119,7 +119,7 @@ function freshStart(text: string, from: number): number {
     const code = text.charCodeAt(at);
     cost += code === 0x1b ? SEQUENCE_COST : 1;
     if (code === 0x0a) lines++;
-    if (cost > MAX_COST || lines > MAX_LINES + PAGE) return text.indexOf("\n", at) + 1 || at;
+    if (cost > MAX_COST || lines > MAX_LINES + REACH) return text.indexOf("\n", at) + 1 || at;
   }
   return from;
 }

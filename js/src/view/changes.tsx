@@ -2,6 +2,7 @@
 // change is left to the card of its tool call.
 
 import { useEffect, useState } from "preact/hooks";
+import { inFrame } from "../frame_schedule";
 import type { AlsoChanged, ChangesItem, FileChange } from "../types";
 import { AlsoChangedView } from "./also_changed";
 import { operationsOfAll, filesChanged, summaryOf, sumOf } from "./change_summary";
@@ -121,10 +122,7 @@ function useShown(count: number, all: boolean): number {
   const most = all ? count : Math.min(count, FIRST_FILES);
   useEffect(() => {
     if (!all) setDrawn(FIRST_FILES);
-    else if (drawn < most) {
-      const frame = requestAnimationFrame(() => setDrawn(drawn + FRAME_FILES));
-      return () => cancelAnimationFrame(frame);
-    }
+    else if (drawn < most) return inFrame(() => setDrawn(drawn + FRAME_FILES));
     return undefined;
   }, [all, drawn, most]);
   return Math.min(drawn, most);

@@ -1,18 +1,20 @@
 // A change of a file: unified, or old and new side by side where there is room for it.
 
 import type { ComponentChildren } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { inFrame } from "../frame_schedule";
 import { placed, visible } from "../text/visible";
 import type { Content } from "../types";
-import { BLOCK_LINES, useDrawn } from "./exact_text";
+import { useDrawn } from "./exact_text";
 import { memo } from "./memo";
 import { usePanel } from "./panel";
 import { Path } from "./path";
 import { changedCells } from "./locations";
-import { coloursOf, languageOfFile, split as splitByColour } from "./diff_colours";
+import { colouring, firstColours, lacks, languageOfFile } from "./diff_colours";
+import { split as splitByColour } from "./diff_colours";
 import type { Colours, Span } from "./diff_colours";
 import { changeOf, pairsOf, withoutLongGaps } from "./diff_rows";
-import type { Gap, Line, Note, Pair, Piece, Row } from "./diff_rows";
+import type { Change, Gap, Line, Note, Pair, Piece, Row } from "./diff_rows";
 import { LINE_CHARS } from "./display_text";
 
 type Diff = Extract<Content, { type: "diff" }>;
@@ -22,15 +24,41 @@ export const SPLIT_FOLD = "diffs:split";
 
 /** Rows shown at first: more than most changes have, and quick to draw. */
 export const FIRST_ROWS = 60;
+/** The browser skips blocks of so many rows while they are out of sight. A small number: while the reader scrolls, it
+    lays out whole blocks. */
+const BLOCK_ROWS = 25;
+
+/** A change of more text than this takes several milliseconds to compare, and gets frames of its own. */
+const BIG_CHARS = 100_000;
+
+/** The change; null while it is being compared. */
+function useChange(before: string, after: string): Change | null {
+  const big = before.length + after.length > BIG_CHARS;
+  const small = useMemo(() => (big ? null : changeOf(before, after)), [before, after]);
+  const [made, setMade] = useState<{ before: string; after: string; change: Change } | null>(null);
+  useEffect(() => {
+    if (!big) return;
+    let stop = inFrame(() => {
+      const change = changeOf(before, after);
+      stop = inFrame(() => setMade({ before, after, change }));
+    });
+    return () => stop();
+  }, [before, after]);
+  return small ?? (made?.before === before && made.after === after ? made.change : null);
+}
 
 /** `named`: the card's heading names the file. */
 export const DiffView = memo(function DiffView(props: { diff: Diff; named?: boolean }) {
   const { diff, named = false } = props;
   const { old_text: before, new_text: after } = diff;
-  const change = useMemo(() => changeOf(before ?? "", after), [before, after]);
+  const change = useChange(before ?? "", after);
   const { split } = usePanel();
   return (
-    <figure class="acp-diff" data-acp-diff={split ? "split" : "unified"}>
+    <figure
+      class="acp-diff"
+      data-acp-diff={split ? "split" : "unified"}
+      aria-busy={change === null}
+    >
       <figcaption class="acp-diff-head">
         {!named && (
           <span class="acp-path">
@@ -38,10 +66,10 @@ export const DiffView = memo(function DiffView(props: { diff: Diff; named?: bool
           </span>
         )}
         {kindOf(diff) && <span class="acp-badge">{kindOf(diff)}</span>}
-        <Counts added={change.added} removed={change.gone} />
+        {change && <Counts added={change.added} removed={change.gone} />}
         <SideBySide />
       </figcaption>
-      <DiffRows rows={change.rows} path={diff.path} />
+      {change && <DiffRows rows={change.rows} path={diff.path} />}
     </figure>
   );
 });
@@ -86,7 +114,6 @@ export function DiffRows({ rows: given, path, whole: exactly = false }: Rows) {
   const [asked, setAsked] = useState(false);
   const [opened, setOpened] = useState<ReadonlySet<Gap>>(new Set());
   const { split } = usePanel();
-  const colours = useMemo(() => coloursOf(given, languageOfFile(path)), [given, path]);
   const rows: readonly (Row | Pair)[] = useMemo(() => {
     const all = given.flatMap((row): readonly Row[] =>
       row.kind === "gap" && opened.has(row) ? row.lines : [row],
@@ -95,18 +122,20 @@ export function DiffRows({ rows: given, path, whole: exactly = false }: Rows) {
     return split ? pairsOf(shown) : shown;
   }, [given, split, exactly, opened]);
   const whole = exactly || asked;
-  const shown = useDrawn(rows.length, whole, FIRST_ROWS);
+  const colours = useColours(given, path, whole || opened.size > 0);
+  const shown = useDrawn(rows.length, whole && colours.whole, FIRST_ROWS);
   const open = useMemo(() => (gap: Gap) => setOpened((before) => new Set(before).add(gap)), []);
   return (
     <div class="acp-diff-rows" data-long={whole}>
       {rows.length === 0 && <div class="acp-quiet acp-diff-none">No differences.</div>}
-      {Array.from({ length: Math.ceil(shown / BLOCK_LINES) }, (_, at) => (
+      {Array.from({ length: Math.ceil(shown / BLOCK_ROWS) }, (_, at) => (
         <Block
           key={at}
           rows={rows}
-          from={at * BLOCK_LINES}
-          to={Math.min(shown, (at + 1) * BLOCK_LINES)}
-          {...{ exactly, colours, open }}
+          from={at * BLOCK_ROWS}
+          to={Math.min(shown, (at + 1) * BLOCK_ROWS)}
+          {...{ exactly, open }}
+          colours={colours.colours}
         />
       ))}
       {shown < rows.length && !exactly && (
@@ -116,6 +145,28 @@ export function DiffRows({ rows: given, path, whole: exactly = false }: Rows) {
       )}
     </div>
   );
+}
+
+/** The colours of the first rows; `whole`: of all of them, one side in each frame. */
+function useColours(rows: readonly Row[], path: string, all: boolean) {
+  const language = languageOfFile(path);
+  const few = useMemo(() => firstColours(rows, language), [rows, language]);
+  const wanted = all ? rows : rows.slice(0, FIRST_ROWS);
+  const incomplete = useMemo(() => lacks(wanted, few, all), [rows, all, few]);
+  const [full, setFull] = useState<{ few: Colours; colours: Colours } | null>(null);
+  const known = full?.few === few ? full.colours : null;
+  useEffect(() => {
+    if (!incomplete || known) return;
+    const steps = colouring(rows, language);
+    const step = () => {
+      const { value } = steps.next();
+      if (value) setFull({ few, colours: value });
+      else stop = inFrame(step);
+    };
+    let stop = inFrame(step);
+    return () => stop();
+  }, [incomplete, few]);
+  return { colours: known ?? few, whole: !incomplete || known !== null };
 }
 
 function kindOf({ old_text: before, new_text: after }: Diff): string | null {

@@ -1,5 +1,5 @@
 // The colours of a diff's lines: both sides are highlighted as the code that they are, and split into lines. Pure;
-// takes linear time, and only the first part of a big change is coloured.
+// takes linear time, and only the first part of a big change is coloured, in steps.
 
 import { MAX_CHARS, highlight } from "../text/highlight";
 import type { Part } from "../text/highlight";
@@ -12,9 +12,13 @@ export interface Span {
   readonly style: string;
 }
 
+/** Of all lines that were highlighted. */
 export type Colours = ReadonlyMap<Line, readonly Span[]>;
 
 const NONE: Colours = new Map();
+
+/** As much of each side is coloured before it is drawn: the first rows of most changes, in a few milliseconds. */
+const FIRST_CHARS = 4_000;
 
 /** The language of a file, by its name. The diff of a notebook shows its cells. */
 export function languageOfFile(path: string): string {
@@ -22,18 +26,40 @@ export function languageOfFile(path: string): string {
   return ending === "ipynb" ? "python" : languageOf(ending);
 }
 
-export function coloursOf(rows: readonly Row[], language: string): Colours {
+/** The colours of the first lines. */
+export function firstColours(rows: readonly Row[], language: string): Colours {
+  const steps = colouring(rows, language, FIRST_CHARS);
+  for (;;) {
+    const { value } = steps.next();
+    if (value) return value;
+  }
+}
+
+/** Whether these rows may get colours that they do not have. `inGaps`: those in the gaps, too. */
+export function lacks(rows: readonly Row[], colours: Colours, inGaps: boolean): boolean {
+  if (colours === NONE) return false;
+  return rows.some((row) => {
+    if (row.kind === "gap") return inGaps && row.lines.some((it) => !colours.has(it));
+    return row.kind !== "note" && !colours.has(row);
+  });
+}
+
+/** Yields null after the first side, and returns the colours. */
+export function* colouring(
+  rows: readonly Row[],
+  language: string,
+  most = MAX_CHARS,
+): Generator<null, Colours> {
   if (language === "" || rows.length === 0) return NONE;
   const found = new Map<Line, readonly Span[]>();
   for (const side of ["gone", "new"] as const) {
-    const lines = first(linesOf(rows, side));
-    const parts = highlight(lines.map(textOf).join("\n"), language);
+    const lines = first(linesOf(rows, side), most);
+    const parts = highlight(lines.map(({ text }) => text).join("\n"), language);
     if (parts === null) return NONE;
-    spansByLine(parts).forEach((spans, at) => {
-      const line = lines[at];
-      // An unchanged line is on both sides: the new one says what it is now.
-      if (line && spans.some(({ style }) => style !== "")) found.set(line, spans);
-    });
+    const spans = spansByLine(parts);
+    // An unchanged line is on both sides: the new one says what it is now.
+    lines.forEach((line, at) => found.set(line, spans[at] ?? []));
+    if (side === "gone") yield null;
   }
   return found;
 }
@@ -46,18 +72,14 @@ function linesOf(rows: readonly Row[], side: "gone" | "new"): Line[] {
       return row.kind === "same" || row.kind === side ? [row] : [];
     });
   const all = of(true);
-  return first(all).length === all.length ? all : of(false);
+  return first(all, MAX_CHARS).length === all.length ? all : of(false);
 }
 
-/** As many as can be highlighted in one frame. */
-function first(lines: readonly Line[]): Line[] {
-  let left = MAX_CHARS;
-  const end = lines.findIndex((it) => (left -= textOf(it).length + 1) < 0);
+/** As many as have so many characters. */
+function first(lines: readonly Line[], most: number): Line[] {
+  let left = most;
+  const end = lines.findIndex(({ text }) => (left -= text.length + 1) < 0);
   return end < 0 ? [...lines] : lines.slice(0, end);
-}
-
-function textOf({ pieces }: Line): string {
-  return pieces.map(({ text }) => text).join("");
 }
 
 function spansByLine(parts: readonly Part[]): Span[][] {
@@ -78,7 +100,7 @@ function spansByLine(parts: readonly Part[]): Span[][] {
     });
   };
   for (const part of parts) add(part, "");
-  return lines;
+  return lines.map((spans) => (spans.some(({ style }) => style !== "") ? spans : []));
 }
 
 /** A text that starts at that place of its line, split where the colour changes. */

@@ -16,7 +16,8 @@ export interface Line {
   /** Its number in the old file, in the new one; from 1. */
   readonly old: number | undefined;
   readonly now: number | undefined;
-  /** Computed on demand: only the first lines of a big change are shown. */
+  readonly text: string;
+  /** The same text. Computed on demand: only the first lines of a big change are shown. */
   readonly pieces: readonly Piece[];
 }
 
@@ -59,6 +60,7 @@ class TextLine implements Line {
     readonly kind: Line["kind"],
     readonly old: number | undefined,
     readonly now: number | undefined,
+    readonly text: string,
     private readonly of: Pieces,
     private readonly at: number,
   ) {}
@@ -79,7 +81,7 @@ export function changeOf(before: string, after: string): Change {
     const next = runs[at + 1];
     if (run.kind === "same") {
       for (let line = run.old[0], other = run.now[0]; line < run.old[1]; line++, other++)
-        all.push(new TextLine("same", line + 1, other + 1, whole, line));
+        all.push(new TextLine("same", line + 1, other + 1, old[line] ?? "", whole, line));
       continue;
     }
     const left = old.slice(...run.old);
@@ -91,10 +93,12 @@ export function changeOf(before: string, after: string): Change {
           : [];
     const [oldFrom, nowFrom] = [run.old[0], run.kind === "new" ? run.now[0] : (next?.now[0] ?? 0)];
     const pieces = wordByWord(left, right);
-    for (let index = 0; index < left.length; index++)
-      all.push(new TextLine("gone", oldFrom + index + 1, undefined, pieces, index));
-    for (let index = 0; index < right.length; index++)
-      all.push(new TextLine("new", undefined, nowFrom + index + 1, pieces, index));
+    left.forEach((text, index) => {
+      all.push(new TextLine("gone", oldFrom + index + 1, undefined, text, pieces, index));
+    });
+    right.forEach((text, index) => {
+      all.push(new TextLine("new", undefined, nowFrom + index + 1, text, pieces, index));
+    });
     gone += left.length;
     added += right.length;
     if (run.kind === "gone" && right.length > 0) at++;
@@ -116,18 +120,20 @@ export function hunkRows({ old_start, new_start, lines }: SignedLines): Row[] {
     const block = changedFrom(lines, at);
     if (block.length === 0) {
       const text = (lines[at++] ?? "").slice(1);
-      rows.push(new TextLine("same", old++, now++, () => plain(text), 0));
+      rows.push(new TextLine("same", old++, now++, text, () => plain(text), 0));
       continue;
     }
     const side = (sign: string) =>
       block.filter((it) => it.startsWith(sign)).map((it) => it.slice(1));
     const pieces = wordByWord(side("-"), side("+"));
     let [left, right] = [0, 0];
-    for (const text of block) {
-      if (text.startsWith("-")) rows.push(new TextLine("gone", old++, undefined, pieces, left++));
-      else if (text.startsWith("+"))
-        rows.push(new TextLine("new", undefined, now++, pieces, right++));
-      else rows.push({ kind: "note", text: text.slice(1).trim() });
+    for (const signed of block) {
+      const text = signed.slice(1);
+      if (signed.startsWith("-"))
+        rows.push(new TextLine("gone", old++, undefined, text, pieces, left++));
+      else if (signed.startsWith("+"))
+        rows.push(new TextLine("new", undefined, now++, text, pieces, right++));
+      else rows.push({ kind: "note", text: text.trim() });
     }
     at += block.length;
   }
@@ -180,7 +186,7 @@ export function withoutLongGaps(rows: readonly Row[]): Row[] {
     const first = rows[at] as Line;
     if (isLongGap(end - at)) {
       const named: Piece = { ...emptyLines(end - at), marked: false };
-      made.push(new TextLine(first.kind, first.old, first.now, () => [named], 0));
+      made.push(new TextLine(first.kind, first.old, first.now, named.text, () => [named], 0));
     } else made.push(...rows.slice(at, Math.max(end, at + 1)));
     at = Math.max(end, at + 1);
   }

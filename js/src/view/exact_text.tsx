@@ -1,6 +1,7 @@
 // Text of an open question, character by character: nothing is cut, and invisible characters are named.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { inFrame } from "../frame_schedule";
 import { exactInline, exactLines } from "../text/visible";
 import type { Part } from "../text/visible";
 import { memo } from "./memo";
@@ -70,8 +71,7 @@ export function useDrawn(count: number, all: boolean, first: number): number {
   const [drawn, setDrawn] = useState(first);
   useEffect(() => {
     if (!all || drawn >= count) return;
-    const frame = requestAnimationFrame(() => setDrawn(drawn + FRAME_LINES));
-    return () => cancelAnimationFrame(frame);
+    return inFrame(() => setDrawn(drawn + FRAME_LINES));
   }, [all, drawn, count]);
   return Math.min(drawn, count);
 }

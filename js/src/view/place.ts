@@ -80,11 +80,16 @@ export function useDraws(name: string | null, el: Refers): void {
 export function useViewOf(name: string, from: Refers): Element | null {
   const { places } = useContext(PlaceContext);
   const [view, setView] = useState(() => places.viewOf(name));
+  const known = useRef(view);
   useLayoutEffect(() => {
     const look = () => {
       const found = places.viewOf(name);
+      if (found === known.current) return; // `isRendered` has the browser lay out the page
       // If this one is hidden, all that is around it may be, too: then nothing follows from finding none.
-      if (found || from.current === null || isRendered(from.current)) setView(found);
+      if (found || from.current === null || isRendered(from.current)) {
+        known.current = found;
+        setView(found);
+      }
     };
     look();
     return places.watch(look);

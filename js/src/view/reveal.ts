@@ -2,6 +2,7 @@
 
 import { createContext } from "preact";
 import { useContext, useEffect } from "preact/hooks";
+import { inFrame } from "../frame_schedule";
 
 /** A place in the conversation. */
 export interface Target {
@@ -28,7 +29,6 @@ export function useReach(
 ): void {
   useEffect(() => {
     if (at < 0 || total - at <= count) return;
-    const frame = requestAnimationFrame(() => setCount(Math.min(total - at, count + step)));
-    return () => cancelAnimationFrame(frame);
+    return inFrame(() => setCount(Math.min(total - at, count + step)));
   }, [at, total, count]);
 }

@@ -3,6 +3,7 @@
 
 import type { ComponentChildren, Ref } from "preact";
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { inFrame } from "../frame_schedule";
 import type { Link, Snapshot } from "../store";
 import { isRunning, turnId } from "../turns";
 import type { Turn } from "../turns";
@@ -257,8 +258,7 @@ function useSomeMore(turns: readonly Turn[], target: Target | null): readonly Tu
   useEffect(() => {
     drawn.current = new Set(now.map(keyOf));
     if (later.size === 0) return;
-    const frame = requestAnimationFrame(() => redraw((count) => count + 1));
-    return () => cancelAnimationFrame(frame);
+    return inFrame(() => redraw((count) => count + 1));
   });
   return now;
 }

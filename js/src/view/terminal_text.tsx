@@ -1,6 +1,7 @@
 // Growing output of a command, as a terminal would show it.
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { inFrame } from "../frame_schedule";
 import { TerminalOutput, plainText } from "../text/ansi";
 import type { Line, Page } from "../text/ansi";
 import { PLAIN, lookOf } from "../text/ansi_style";
@@ -18,8 +19,7 @@ export const TerminalText = memo(function TerminalText({ text }: { text: string 
   output.update(text, FRAME_COST);
   useEffect(() => {
     if (!output.behind) return;
-    const frame = requestAnimationFrame(() => more((count) => count + 1));
-    return () => cancelAnimationFrame(frame);
+    return inFrame(() => more((count) => count + 1));
   });
   const { pages, gone } = output;
   const { box, scrolled } = useEnd();

@@ -1,6 +1,7 @@
 // A turn: the prompt, its items, and the status line with the stop button.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { inFrame } from "../frame_schedule";
 import type { Sent } from "../store";
 import { isRunning, turnId } from "../turns";
 import type { Turn } from "../turns";
@@ -145,8 +146,7 @@ function useWindow(first: number, end: number): readonly [number, number] {
   useEffect(() => {
     drawn.current = [from, to];
     if (from === first && to === end) return;
-    const frame = requestAnimationFrame(() => redraw((count) => count + 1));
-    return () => cancelAnimationFrame(frame);
+    return inFrame(() => redraw((count) => count + 1));
   });
   return [from, to];
 }

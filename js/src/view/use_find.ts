@@ -79,7 +79,10 @@ export function useFind(
         for (const key of [hit.entry, hit.item])
           if (key !== null) emit({ t: "fold", key, open: true });
       },
-      () => panel.current?.querySelector<HTMLElement>(selectorOf(hit)) ?? null,
+      () => {
+        const item = panel.current?.querySelector<HTMLElement>(selectorOf(hit));
+        return item?.querySelector("[aria-busy='true']") ? null : (item ?? null);
+      },
       (item) => mark(item, pattern, hit.at),
     );
   }, [name]);
