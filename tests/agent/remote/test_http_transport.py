@@ -13,14 +13,16 @@ from typing import Any
 import pytest
 
 from acp_notebook import timeouts
+from acp_notebook.agent.remote.http_link import HttpLink
 from acp_notebook.agent.remote.http_transport import HttpTransport
 from acp_notebook.agent.remote.server import Server
 from acp_notebook.agent.transport import Ending
-from acp_notebook.core.agent_url import read_url
+from acp_notebook.core.agent_url import Headers, read_url
 from tests.agent.remote.raw_http import Reply, Request, chunked, parse_head
 from tests.waiting import DEADLINE_S
 
 Respond = Callable[[Request, asyncio.StreamWriter], Awaitable[None]]
+Refuse = Callable[[Request], Reply | None]
 
 STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
@@ -34,7 +36,7 @@ def event(message: dict[str, Any], id: str | None = None) -> bytes:
 class Client:
     """A transport whose messages are collected."""
 
-    def __init__(self, url: str, headers: dict[str, str] | None = None) -> None:
+    def __init__(self, url: str, headers: Headers | None = None) -> None:
         self.messages: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self.transport = HttpTransport(Server(read_url(url), headers or {}))
@@ -59,8 +61,9 @@ class Client:
 class Script:
     """A server on loopback: `stream` writes the events of a stream, and everything else is accepted."""
 
-    def __init__(self, stream: Respond) -> None:
-        self._stream = stream
+    def __init__(self, stream: Respond, refuse: Refuse) -> None:
+        """`refuse`: the answer to a message that is not accepted."""
+        self._stream, self._refuse = stream, refuse
         self.requests: list[Request] = []
         self.posted: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
 
@@ -77,7 +80,7 @@ class Script:
                     answer = json.dumps({"jsonrpc": "2.0", "id": 0, "result": {}}).encode()
                     writer.write(Reply(200, {"Acp-Connection-Id": "c1"}, answer).encoded())
                 else:
-                    writer.write(Reply(202).encoded())
+                    writer.write((self._refuse(request) or Reply(202)).encoded())
                     self.posted[request.rpc].set()
                 await writer.drain()
         except (OSError, asyncio.IncompleteReadError):
@@ -93,9 +96,9 @@ class Script:
 
 @asynccontextmanager
 async def connected(
-    stream: Respond, headers: dict[str, str] | None = None
+    stream: Respond, headers: Headers | None = None, refuse: Refuse = lambda request: None
 ) -> AsyncIterator[tuple[Client, Script]]:
-    script = Script(stream)
+    script = Script(stream, refuse)
     server = await asyncio.start_server(script.serve, "127.0.0.1", 0)
     client = Client(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/acp", headers)
     try:
@@ -211,3 +214,66 @@ def test_a_header_that_cannot_be_sent_ends_the_connection_and_is_not_logged(
 
     run(scene())
     assert "s3cr3t" not in caplog.text
+
+
+# ---- a refused token ---------------------------------------------------------------------------
+
+
+def test_streams_that_are_refused_at_once_wait_for_one_new_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    renew = HttpLink.renew
+
+    async def seen(link: HttpLink, used: dict[str, str]) -> bool:
+        asked.append(used)
+        if len(asked) == 2:
+            both.set()
+        return await renew(link, used)
+
+    asked: list[dict[str, str]] = []
+    monkeypatch.setattr(HttpLink, "renew", seen)
+    calls = 0
+    refused: list[str | None] = []
+    both = asyncio.Event()
+    both_again = asyncio.Event()
+    cut = asyncio.Event()
+
+    async def headers() -> dict[str, str]:
+        nonlocal calls
+        calls += 1
+        if calls > 1:
+            await both.wait()  # the second refusal comes while the first one waits
+        return {"X-Key": f"token-{calls}"}
+
+    accepted: list[str | None] = []
+
+    async def stream(request: Request, writer: asyncio.StreamWriter) -> None:
+        session = request.headers.get("acp-session-id")
+        key = request.headers["x-key"]
+        if cut.is_set() and key == "token-1":
+            refused.append(session)
+            writer.write(Reply(401).encoded())
+            return
+        writer.write(STREAM)
+        await writer.drain()
+        if key == "token-1":
+            if session is None:
+                writer.write(event({"id": 1, "result": {"sessionId": "s1"}}))
+            await cut.wait()
+            writer.write(LAST_CHUNK)
+        else:
+            accepted.append(session)
+            if len(accepted) == 2:
+                both_again.set()
+
+    async def scene() -> None:
+        async with connected(stream, headers) as (client, script):
+            client.send(1, "session/new")
+            await client.next()
+            client.send(2, "session/prompt", sessionId="s1")
+            await script.posted["session/prompt"].wait()
+            cut.set()
+            await both_again.wait()
+            assert sorted(refused, key=str) == sorted([None, "s1"], key=str)
+            assert calls == 2
+            assert not client.ended.done()
+
+    run(scene())
