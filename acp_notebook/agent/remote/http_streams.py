@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from ... import timeouts
 from ...log import logger
 from ...wire.jsonrpc import MAX_LINE
-from ..backoff import FIRST_PAUSE_S, Backoff
+from ..backoff import FIRST_PAUSE_S, LONGEST_PAUSE_S, Backoff
 from ..transport import MessagesLost, Silent
 from . import failures
 from .failures import Failure
@@ -54,6 +54,8 @@ class Stream:
         self.first_open = asyncio.Event()
         self.known = asyncio.Event()
         """Set when the server has got the request, or has answered it, by which it knows the session."""
+        self.unknown = 0
+        """How often the server did not know the session, since it was told about it."""
         self.last_id: str | None = None
         self.seen: deque[tuple[str, int]] = deque(maxlen=IDS_KEPT)
         self.may_repeat = False
@@ -84,8 +86,9 @@ class Stream:
     async def pause_until_known(self) -> None:
         """Wait before the next attempt to open the stream of a session that is being loaded."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(FIRST_PAUSE_S):
+            async with asyncio.timeout(min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0**self.unknown)):
                 await self.known.wait()
+        self.unknown = 0 if self.known.is_set() else self.unknown + 1
         self.known.clear()
 
     def set_ready(self) -> None:
@@ -129,6 +132,7 @@ class Streams:
         """Read this stream no longer."""
         if (stream := self._streams.pop(session, None)) is not None:
             stream.task.cancel()
+            self._link.settled(stream)
 
     async def open(self, session: str | None) -> None:
         """Open the stream of a session, or of the connection (None), unless it is open."""

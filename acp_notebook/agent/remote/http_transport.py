@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ... import timeouts
@@ -45,13 +46,22 @@ REFUSED = frozenset({401, 403, 404, 405, 410, 413, 415, 426, 429, 503})
 """Statuses by which the server says that it has not taken the message."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Attach:
+    """A request to load or resume a session."""
+
+    session: str
+    opened: bool
+    """Whether its stream was opened for this request, and ends if it fails."""
+
+
 class HttpTransport(RemoteTransport):
     """Carries the messages of one connection over HTTP. Use it on the loop thread."""
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
         self._link = link = HttpLink(server, self._outlet, self._fail)
-        self._streams = Streams(link, self._message, lambda session: session in self._attaching.values())
+        self._streams = Streams(link, self._message, self._is_attaching)
         self._poster: httpx.AsyncClient | None = None
         """For messages. Each stream has a connection of its own: when one breaks, the others are not stuck to
         it, and on one from which a stream is read, httpcore's HTTP/2 does not notice that the server has room
@@ -62,8 +72,8 @@ class HttpTransport(RemoteTransport):
         """The sessions that are being closed, by the id of our request."""
         self._creating: set[int | str | None] = set()
         """Our requests for a new session: only the answers to these, once each, open a stream."""
-        self._attaching: dict[int | str | None, str] = {}
-        """The sessions that are being loaded or resumed, by the id of our request."""
+        self._attaching: dict[int | str | None, _Attach] = {}
+        """Our requests to load or resume a session, by id."""
         self._doubtful: dict[int | str | None, asyncio.TimerHandle] = {}
         """Our requests that the server may not have got, by id."""
         self.wire = ""
@@ -76,6 +86,10 @@ class HttpTransport(RemoteTransport):
     def listen(self, listener: Callable[[LinkChange], None]) -> None:
         """Report interruptions, and when they are over, to this function."""
         self._link.listener = listener
+
+    def reads(self, session: str | None) -> bool:
+        """Whether the stream of this session is read."""
+        return session in self._streams
 
     async def close(self) -> None:
         library_logs.leave_out_this_task()
@@ -146,7 +160,7 @@ class HttpTransport(RemoteTransport):
         session = route.session if route.method is not None else self._asked.pop(route.id, None)
         attaches = route.is_request and route.method in ATTACH and session is not None
         if attaches and session is not None:
-            self._attaching[route.id] = session
+            self._attaching[route.id] = _Attach(session, session not in self._streams)
         # While its stream is interrupted, the answer could not come.
         if self._link.id and await self._withdrawn(route, self._streams.open(session)):
             return
@@ -186,7 +200,10 @@ class HttpTransport(RemoteTransport):
             if not pause.result():
                 raise Ended(failure)
         self._link.settled(line)
-        self._not_taken(route, session, failure, status, after)
+        if route.is_response:
+            await self._replace(route, session, failure)
+        else:
+            self._not_taken(route, session, failure, status, after)
 
     async def _withdrawn(self, route: Route, waiting: Awaitable[Any]) -> bool:
         """Wait, before the server has got this message. Returns whether its turn was cancelled meanwhile."""
@@ -209,19 +226,30 @@ class HttpTransport(RemoteTransport):
     def _not_taken(
         self, route: Route, session: str | None, failure: Failure, status: int | None, after: float | None
     ) -> None:
-        """A message failed for good: tell the side that waits for an answer."""
+        """A message of ours failed for good: answer it in place of the agent."""
         if route.is_request and status is None:
             self._doubt(route, session, failure)
         elif route.is_request:
+            self._detach(route.id)
+            self._creating.discard(route.id)
+            self._leaving.pop(route.id, None)
             data: dict[str, Any] = {"status": status}
             if after is not None:
                 data["retryAfter"] = after
             self._outlet.receive(_error(route.id, failure.reason, data))
-        elif route.is_response:
-            self._asked[route.id] = session or ""
-            self._out.put(_error(route.id, f"the client's answer did not arrive: {failure.reason}") + b"\n")
         else:
             _log.debug("a notification was not taken: %s", failure.reason)
+
+    async def _replace(self, route: Route, session: str | None, failure: Failure) -> None:
+        """An answer of ours failed for good: answer the agent's request with an error, which is tried once.
+
+        It is not queued: the bytes that are queued tell which requests the server has not got."""
+        error = _error(route.id, f"the client's answer did not arrive: {failure.reason}")
+        again, status, _ = await self._post_once(error, session)
+        if again is not None and status in failures.GONE:
+            raise Ended(again)
+        if again is not None:
+            _log.warning("the agent got no answer to its request: %s", again.reason)
 
     def _doubt(self, route: Route, session: str | None, failure: Failure) -> None:
         """The server may have got this request. If nothing more is heard of it, the connection is over."""
@@ -324,18 +352,29 @@ class HttpTransport(RemoteTransport):
                 # At once, for updates that follow; a POST for the session waits until it is open.
                 opening = asyncio.get_running_loop().create_task(self._streams.open(route.opened))
                 opening.add_done_callback(_retrieved)
-            attached = self._attaching.get(route.id)
-            if attached is None or self._streams[attached].was_open:
-                self._attaching.pop(route.id, None)
-            else:
-                self._streams[attached].known.set()
-                confirming = asyncio.get_running_loop().create_task(self._confirm(attached, route, data))
-                confirming.add_done_callback(_retrieved)
-                return
+            if route.is_error:
+                self._detach(route.id)
+            attach = self._attaching.get(route.id)
+            if attach is not None and attach.session in self._streams:
+                if not self._streams[attach.session].was_open:
+                    self._streams[attach.session].known.set()
+                    confirming = _task(self._confirm(attach.session, route, data))
+                    confirming.add_done_callback(_retrieved)
+                    return
+            self._attaching.pop(route.id, None)
             left = self._leaving.pop(route.id, None)
             if left is not None:
                 self._streams.end(left)
         self._outlet.receive(data)
+
+    def _is_attaching(self, session: str | None) -> bool:
+        return any(it.session == session for it in self._attaching.values())
+
+    def _detach(self, id: int | str | None) -> None:
+        """The request to load or resume a session has failed."""
+        attach = self._attaching.pop(id, None)
+        if attach is not None and attach.opened and not self._is_attaching(attach.session):
+            self._streams.end(attach.session)
 
     async def _confirm(self, session: str, route: Route, answer: bytes) -> None:
         """Pass on the answer to a load or resume when the session's stream is open; else it has failed."""
@@ -344,7 +383,7 @@ class HttpTransport(RemoteTransport):
             async with asyncio.timeout(timeouts.get().remote_stream):
                 await stream.first_open.wait()
         except TimeoutError:
-            self._streams.end(session)
+            self._detach(route.id)
             answer = _error(route.id, "the server opened the session, but has no stream for it")
         self._attaching.pop(route.id, None)
         self._outlet.receive(answer)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from acp_notebook import timeouts
+from acp_notebook.agent.remote.failures import Failure
 from acp_notebook.agent.remote.http_link import HttpLink
 from acp_notebook.agent.remote.http_transport import HttpTransport
 from acp_notebook.agent.remote.server import Server
@@ -22,7 +23,7 @@ from tests.agent.remote.raw_http import Reply, Request, chunked, parse_head
 from tests.waiting import DEADLINE_S
 
 Respond = Callable[[Request, asyncio.StreamWriter], Awaitable[None]]
-Refuse = Callable[[Request], Reply | None]
+Refuse = Callable[[Request], Reply | None | Awaitable[Reply | None]]
 
 STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
@@ -50,9 +51,14 @@ class Client:
             if (message := json.loads(line)).get("id") != 0:
                 self.messages.put_nowait(message)
 
-    def send(self, id: int, method: str, **params: Any) -> None:
-        message = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
-        self.transport.write(json.dumps(message).encode() + b"\n")
+    def send(self, id: int, method: str, **params: Any) -> int:
+        return self.write({"id": id, "method": method, "params": params})
+
+    def write(self, message: dict[str, Any]) -> int:
+        """Send a message; returns its size."""
+        line = json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
+        self.transport.write(line)
+        return len(line)
 
     async def next(self) -> dict[str, Any]:
         return await asyncio.wait_for(self.messages.get(), DEADLINE_S)
@@ -71,16 +77,18 @@ class Script:
         try:
             while True:
                 request = parse_head(await reader.readuntil(b"\r\n\r\n"))
-                body = await reader.readexactly(int(request.headers.get("content-length", "0")))
-                request = Request(request.method, request.path, request.headers, body)
+                content = await reader.readexactly(int(request.headers.get("content-length", "0")))
+                request = Request(request.method, request.path, request.headers, content)
                 self.requests.append(request)
                 if request.method == "GET":
                     await self._stream(request, writer)
                 elif request.rpc == "initialize":
-                    answer = json.dumps({"jsonrpc": "2.0", "id": 0, "result": {}}).encode()
-                    writer.write(Reply(200, {"Acp-Connection-Id": "c1"}, answer).encoded())
+                    body = json.dumps({"jsonrpc": "2.0", "id": 0, "result": {}}).encode()
+                    writer.write(Reply(200, {"Acp-Connection-Id": "c1"}, body).encoded())
                 else:
-                    writer.write((self._refuse(request) or Reply(202)).encoded())
+                    answer = self._refuse(request)
+                    reply = await answer if isinstance(answer, Awaitable) else answer
+                    writer.write((reply or Reply(202)).encoded())
                     self.posted[request.rpc].set()
                 await writer.drain()
         except (OSError, asyncio.IncompleteReadError):
@@ -234,7 +242,7 @@ def test_streams_that_are_refused_at_once_wait_for_one_new_token(monkeypatch: py
     refused: list[str | None] = []
     both = asyncio.Event()
     both_again = asyncio.Event()
-    cut = asyncio.Event()
+    created, cut = asyncio.Event(), asyncio.Event()
 
     async def headers() -> dict[str, str]:
         nonlocal calls
@@ -256,7 +264,9 @@ def test_streams_that_are_refused_at_once_wait_for_one_new_token(monkeypatch: py
         await writer.drain()
         if key == "token-1":
             if session is None:
+                await created.wait()
                 writer.write(event({"id": 1, "result": {"sessionId": "s1"}}))
+                await writer.drain()
             await cut.wait()
             writer.write(LAST_CHUNK)
         else:
@@ -267,6 +277,8 @@ def test_streams_that_are_refused_at_once_wait_for_one_new_token(monkeypatch: py
     async def scene() -> None:
         async with connected(stream, headers) as (client, script):
             client.send(1, "session/new")
+            await script.posted["session/new"].wait()
+            created.set()
             await client.next()
             client.send(2, "session/prompt", sessionId="s1")
             await script.posted["session/prompt"].wait()
@@ -275,5 +287,168 @@ def test_streams_that_are_refused_at_once_wait_for_one_new_token(monkeypatch: py
             assert sorted(refused, key=str) == sorted([None, "s1"], key=str)
             assert calls == 2
             assert not client.ended.done()
+
+    run(scene())
+
+
+# ---- messages that the server refuses ----------------------------------------------------------
+
+ASKING = {"id": 9, "method": "session/request_permission", "params": {"sessionId": "s1"}}
+
+
+@pytest.mark.parametrize("status", [400, 409, 413, 415])
+@pytest.mark.parametrize("session", ["s1", None])
+def test_an_answer_that_the_server_refuses_is_replaced_by_an_error_once(
+    status: int, session: str | None
+) -> None:
+    refused: list[Request] = []
+    created = asyncio.Event()
+
+    def refuse(request: Request) -> Reply | None:
+        if request.rpc:
+            return None
+        refused.append(request)
+        return Reply(status)
+
+    async def stream(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM)
+        await writer.drain()
+        of = request.headers.get("acp-session-id")
+        if of is None:
+            await created.wait()
+            writer.write(event({"id": 1, "result": {"sessionId": "s1"}}))
+        if of == session:
+            writer.write(event(ASKING if session else {"id": 9, "method": "_ask"}))
+
+    async def scene() -> None:
+        async with connected(stream, refuse=refuse) as (client, script):
+            client.send(1, "session/new")
+            await script.posted["session/new"].wait()
+            created.set()
+            while (await client.next()).get("id") != 9:
+                pass
+            client.write({"id": 9, "result": {"outcome": "x" * 1000}})
+            for number in range(2, 5):  # what is written afterwards is posted afterwards
+                client.send(number, "session/prompt", sessionId="s1")
+                await script.posted["session/prompt"].wait()
+                script.posted["session/prompt"].clear()
+            assert [it.headers.get("acp-session-id") for it in refused] == [session, session]
+            answer, error = (json.loads(it.body) for it in refused)
+            assert "result" in answer
+            assert error["id"] == 9 and str(status) in error["error"]["message"]
+            assert sorted(script.streams, key=str) == sorted([None, "s1"], key=str)
+
+    run(scene())
+
+
+def test_what_replaces_a_refused_answer_does_not_count_as_unread() -> None:
+    """A prompt that was sent behind it could look as if nobody had got it, and be sent again."""
+    answering, written, prompting = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def accept(request: Request) -> Reply:
+        if request.rpc:
+            prompting.set()
+            await asyncio.Event().wait()
+        if "error" in json.loads(request.body):
+            return Reply(202)
+        answering.set()
+        await written.wait()
+        return Reply(400)
+
+    async def stream(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM)
+        if "acp-session-id" not in request.headers:
+            writer.write(event({"id": 9, "method": "_ask"}))
+
+    async def scene() -> None:
+        async with connected(stream, refuse=accept) as (client, _):
+            await client.next()
+            client.write({"id": 9, "result": {}})
+            await answering.wait()
+            client.send(2, "session/prompt", sessionId="s1")
+            written.set()
+            await prompting.wait()
+            client.transport._fail(Failure("cut"))
+            assert (await client.ended).unread == 0
+
+    run(scene())
+
+
+# ---- loading a session -------------------------------------------------------------------------
+
+REFUSAL = {"id": 1, "error": {"code": -32002, "message": "no such session", "data": {"uri": "s1"}}}
+
+
+@pytest.mark.parametrize("opens", [True, False], ids=["stream opens", "stream refused"])
+@pytest.mark.parametrize("method", ["session/load", "session/resume"])
+def test_the_agents_error_for_a_load_is_passed_on_and_its_stream_ends(method: str, opens: bool) -> None:
+    timeouts.replace(remote_stream=DEADLINE_S * 2)
+    posted = asyncio.Event()
+
+    def accept(request: Request) -> Reply | None:
+        posted.set()
+        return None
+
+    async def stream(request: Request, writer: asyncio.StreamWriter) -> None:
+        if "acp-session-id" in request.headers and not opens:
+            writer.write(Reply(404).encoded())
+            return
+        writer.write(STREAM)
+        if "acp-session-id" not in request.headers:
+            await writer.drain()
+            await posted.wait()
+            writer.write(event(REFUSAL))
+
+    async def scene() -> None:
+        async with connected(stream, refuse=accept) as (client, _):
+            client.send(1, method, sessionId="s1", cwd="/srv")
+            assert await client.next() == {"jsonrpc": "2.0"} | REFUSAL
+            assert not client.transport.reads("s1")
+
+    run(scene())
+
+
+@pytest.mark.parametrize("status", [400, 413])
+def test_a_load_that_the_server_refuses_leaves_no_stream(status: int) -> None:
+    def refuse(request: Request) -> Reply | None:
+        return Reply(status) if request.rpc == "session/load" else None
+
+    async def stream(request: Request, writer: asyncio.StreamWriter) -> None:
+        known = "acp-session-id" not in request.headers
+        writer.write(STREAM if known else Reply(404).encoded())
+
+    async def scene() -> None:
+        async with connected(stream, refuse=refuse) as (client, _):
+            client.send(1, "session/load", sessionId="s1", cwd="/srv")
+            assert (await client.next())["error"]["data"]["status"] == status
+            assert not client.transport.reads("s1")
+
+    run(scene())
+
+
+def test_a_failed_load_leaves_the_stream_of_a_session_that_was_open() -> None:
+    created, loading = asyncio.Event(), asyncio.Event()
+
+    async def stream(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM)
+        await writer.drain()
+        if "acp-session-id" not in request.headers:
+            await created.wait()
+            writer.write(event({"id": 1, "result": {"sessionId": "s1"}}))
+            await writer.drain()
+            await loading.wait()
+            writer.write(event({"id": 2, "error": {"code": -32603, "message": "busy"}}))
+
+    async def scene() -> None:
+        async with connected(stream) as (client, script):
+            client.send(1, "session/new")
+            await script.posted["session/new"].wait()
+            created.set()
+            await client.next()
+            client.send(2, "session/load", sessionId="s1", cwd="/srv")
+            await script.posted["session/load"].wait()
+            loading.set()
+            assert (await client.next())["error"]["message"] == "busy"
+            assert client.transport.reads("s1")
 
     run(scene())

@@ -104,3 +104,9 @@ def test_several_agents_on_one_server_are_separate_connections(peer: Peer, conne
     for turn in (turns[0], turns[2]):
         turn.cancel()
     wait_until(lambda: all(turn.done for turn in turns), "every turn ends")
+
+
+def test_loading_an_unknown_session_gives_the_agents_own_error(peer: Peer, connect: Connect) -> None:
+    with pytest.raises(acp.AgentError) as caught:
+        connect(peer.url, load="no-such-session", **peer.options)
+    assert caught.value.code == -32002
