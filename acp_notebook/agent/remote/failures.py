@@ -48,16 +48,23 @@ NO_TLS = Failure(
 )
 
 
+IN_USE = frozenset({"ReadError", "ReadTimeout", "WriteError", "WriteTimeout", "RemoteProtocolError"})
+"""What httpx raises when there was a connection: the request may have been written, whatever broke it."""
+
+
 def of_exception(error: BaseException) -> Failure:
     """The failure behind an exception of a library, by its causes."""
     causes = list(_causes(error))
-    for cause in causes:
+    names = {type(it).__name__ for it in causes}
+    connecting = causes if not IN_USE & names else []
+    for cause in connecting:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return Failure(_certificate(cause), unsent=True)
-    for cause in causes:
+    for cause in connecting:
         if isinstance(cause, ssl.SSLError):
             what = (getattr(cause, "reason", None) or "unknown").lower().replace("_", " ")
-            return Failure(f"TLS to the server failed ({what}): does it speak TLS on this port?", unsent=True)
+            said = f"TLS to the server failed ({what}): does it speak TLS on this port?"
+            return Failure(said, unsent="ConnectError" in names)
         if isinstance(cause, socket.gaierror):
             return Failure(
                 "the server's name cannot be resolved (DNS): check its spelling and the network", True, True
@@ -66,7 +73,6 @@ def of_exception(error: BaseException) -> Failure:
             return Failure("the server refused the connection: is it running, on this port?", True, True)
         if getattr(cause, "errno", 0) in (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN):
             return Failure("the server cannot be reached: is this machine online?", True, True)
-    names = {type(it).__name__ for it in causes}
     said = " ".join(str(it) for it in causes)
     if "ProxyError" in names or "InvalidProxyStatus" in names:
         status = re.search(r"\b[345]\d\d\b", said)

@@ -53,6 +53,10 @@ class HttpLink:
     def client(self) -> httpx.AsyncClient:
         return new_client(self.server, self._tls)
 
+    def request_headers(self) -> dict[str, str]:
+        """The headers that every request of this connection has."""
+        return {**self.server.with_cookies(self.headers), **self.id}
+
     def accepted(self) -> None:
         """The server has accepted the headers."""
         self._renewed = False

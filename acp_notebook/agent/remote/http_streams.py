@@ -191,7 +191,8 @@ class Streams:
         import httpx
 
         used = self._link.headers
-        headers = {**used, **self._link.id, "Accept": "text/event-stream", "Cache-Control": "no-store"}
+        headers = self._link.request_headers()
+        headers |= {"Accept": "text/event-stream", "Cache-Control": "no-store"}
         headers |= {"Acp-Session-Id": session} if session else {}
         headers |= {"Last-Event-ID": stream.last_id} if stream.last_id else {}
         limits = timeouts.get()
@@ -262,7 +263,9 @@ class Streams:
             self._link.report(MessagesLost(session, earlier))
 
     def _event(self, event: Event, session: str | None, stream: Stream) -> None:
-        if event.id and not stream.is_new(event.id, event.data):
+        if event.id == "":
+            stream.last_id = None
+        elif event.id is not None and not stream.is_new(event.id, event.data):
             return
         stream.heard += 1
         if not (event.data.startswith(b"{") and event.data.endswith(b"}")):

@@ -101,7 +101,7 @@ class HttpTransport(RemoteTransport):
         if connected and self._poster is not None:
             with suppressed(_log, Exception):  # the server drops the connection later by itself
                 async with asyncio.timeout(timeouts.get().remote_close):
-                    headers = {**self._link.headers, **self._link.id}
+                    headers = self._link.request_headers()
                     # Not `delete()`, which would read and decompress whatever the server answers.
                     async with self._poster.stream("DELETE", self._server.url.text, headers=headers):
                         pass
@@ -280,8 +280,8 @@ class HttpTransport(RemoteTransport):
         of_session = {"Acp-Session-Id": session} if session else {}
         self._out.begin()
         for _ in range(2):
-            headers = {**self._link.headers, "Content-Type": "application/json", "Accept": ACCEPT}
-            headers |= {**self._link.id, **of_session}
+            headers = {**self._link.request_headers(), **of_session}
+            headers |= {"Content-Type": "application/json", "Accept": ACCEPT}
             used = self._link.headers
             try:
                 async with self._poster.stream(

@@ -77,9 +77,7 @@ class WebSocketTransport(RemoteTransport):
 
     async def _talk(self) -> Failure:
         """Connect and pass messages both ways until the server closes the connection."""
-        headers = await self._server.fresh_headers()
-        if (cookies := self._server.cookie_header()) is not None:
-            headers["Cookie"] = cookies
+        headers = self._server.with_cookies(await self._server.fresh_headers())
         self.stage = "looking up the server's name, connecting to it or setting up TLS"
         async with self._connect(headers) as socket:
             self._socket = socket

@@ -17,7 +17,7 @@ from acp_notebook.agent.remote.failures import Failure
 from acp_notebook.agent.remote.http_link import HttpLink
 from acp_notebook.agent.remote.http_transport import HttpTransport
 from acp_notebook.agent.remote.server import Server
-from acp_notebook.agent.transport import Ending
+from acp_notebook.agent.transport import Ending, LinkChange, MessagesLost
 from acp_notebook.core.agent_url import Headers, read_url
 from tests.agent.remote.raw_http import Reply, Request, chunked, parse_head
 from tests.waiting import DEADLINE_S
@@ -203,6 +203,35 @@ def test_events_that_are_sent_again_after_a_reconnect_are_dropped() -> None:
     async def scene() -> None:
         async with connected(stream) as (client, _):
             assert [(await client.next())["params"]["n"] for _ in range(5)] == [1, 2, 3, 4, 5]
+
+    run(scene())
+
+
+def test_a_server_with_ids_that_cannot_be_sent_back_counts_as_one_without() -> None:
+    changes: list[LinkChange] = []
+    again = asyncio.Event()
+
+    async def stream(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM)
+        if "acp-session-id" in request.headers and len(script_streams(request)) == 1:
+            writer.write(event({"method": "x", "params": {}}, id="1"))
+            writer.write(event({"method": "x", "params": {}}, id="y" * 5000) + LAST_CHUNK)
+        elif "acp-session-id" in request.headers:
+            again.set()
+
+    opened: list[Request] = []
+
+    def script_streams(request: Request) -> list[Request]:
+        opened.append(request)
+        return opened
+
+    async def scene() -> None:
+        async with connected(stream) as (client, _):
+            client.transport.listen(changes.append)
+            client.send(1, "session/prompt", sessionId="s1")
+            await again.wait()
+            assert "last-event-id" not in opened[1].headers
+            assert MessagesLost("s1") in changes
 
     run(scene())
 
