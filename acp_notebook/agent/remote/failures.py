@@ -43,6 +43,8 @@ class Failure:
 
 RESTARTED_FAILURE = Failure(RESTARTED, True)
 INTERRUPTED = Failure("the connection was interrupted", True)
+UNFINISHED = Failure("the server did not finish its answer in time", True)
+GIVEN_UP = Failure("the server no longer answers: the connection was given up", True)
 NO_TLS = Failure(
     "the connection was interrupted while TLS was set up: does the server speak TLS there?", True
 )
@@ -153,7 +155,7 @@ def of_close(code: int, reason: str) -> Failure:
     if code == 1006:
         return INTERRUPTED
     if code == 1011 and "ping timeout" in reason:
-        return Failure("the server no longer answers: the connection was given up", True)
+        return GIVEN_UP
     return Failure(f"the server closed the connection ({said})", True)
 
 

@@ -200,9 +200,11 @@ class Streams:
         parser = EventParser(MAX_LINE)
         try:
             async with (
+                asyncio.timeout(limits.remote_request) as opening,
                 self._link.client() as client,
                 client.stream("GET", self._link.server.url.text, headers=headers, timeout=timeout) as answer,
             ):
+                opening.reschedule(None)
                 if answer.status_code == 401 and await self._link.renew(used):
                     return None, None, 0.0
                 if answer.status_code != 200:
@@ -232,7 +234,7 @@ class Streams:
         except (httpx.HTTPError, OSError) as error:
             _log.debug("a stream broke: %s", type(error).__name__)  # its text may contain a header
             self._link.is_stale = True
-            failure = failures.of_exception(error)
+            failure = failures.UNFINISHED if isinstance(error, TimeoutError) else failures.of_exception(error)
             silent = isinstance(error, httpx.ReadTimeout)
             if silent and stream.opened and not self._has_comments:
                 self._doubt_silence(session, stream)

@@ -25,11 +25,11 @@ from ..backoff import Backoff
 from ..transport import CLOSED, LinkChange, Silent
 from . import failures, library_logs
 from .failures import Failure
-from .http_client import error_body, retry_after
+from .http_client import Pieces, error_body, retry_after
 from .http_link import Ended, HttpLink
 from .http_streams import Streams
 from .outbox import one_line
-from .remote_transport import RemoteTransport
+from .remote_transport import SLOWEST_BYTES_S, RemoteTransport, time_to_arrive
 from .server import HeadersFailed, Server
 
 if TYPE_CHECKING:
@@ -278,15 +278,30 @@ class HttpTransport(RemoteTransport):
             self._poster, self._link.is_stale = self._link.client(), False
         assert self._poster is not None
         of_session = {"Acp-Session-Id": session} if session else {}
+        limits = timeouts.get()
         self._out.begin()
         for _ in range(2):
             headers = {**self._link.request_headers(), **of_session}
             headers |= {"Content-Type": "application/json", "Accept": ACCEPT}
+            headers |= {"Content-Length": str(len(line))}
             used = self._link.headers
             try:
-                async with self._poster.stream(
-                    "POST", self._server.url.text, content=line, headers=headers, extensions=self._trace()
-                ) as answer:
+                async with (
+                    asyncio.timeout(self._most_time(line)),
+                    self._poster.stream(
+                        "POST",
+                        self._server.url.text,
+                        content=Pieces(line),
+                        headers=headers,
+                        extensions=self._trace(),
+                        timeout=httpx.Timeout(
+                            limits.remote_post,
+                            connect=limits.remote_connect,
+                            read=limits.remote_post + time_to_arrive(len(line)),
+                            pool=None,
+                        ),
+                    ) as answer,
+                ):
                     self.wire = answer.http_version
                     if answer.status_code in (200, 202, 204):
                         self._link.accepted()
@@ -301,7 +316,9 @@ class HttpTransport(RemoteTransport):
                     return failure, answer.status_code, retry_after(answer)
             except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
                 _log.debug("a POST failed: %s", type(error).__name__)  # its text may contain a header
-                failure = failures.while_sending(failures.of_exception(error), len(line))
+                late = isinstance(error, TimeoutError)
+                failure = failures.UNFINISHED if late else failures.of_exception(error)
+                failure = failures.while_sending(failure, len(line))
                 if failure.unsent:
                     self._out.refused()
                 return failure, None, None
@@ -322,6 +339,10 @@ class HttpTransport(RemoteTransport):
             await self._streams.open(None)
         if body.strip():
             self._message(one_line(body), None)
+
+    def _most_time(self, line: bytes) -> float | None:
+        """For the message and its answer. The start of an agent has a limit of its own."""
+        return timeouts.get().remote_request + len(line) / SLOWEST_BYTES_S if self._link.id else None
 
     def _trace(self) -> dict[str, Any]:
         if self._link.id:

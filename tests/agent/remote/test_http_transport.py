@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import socket
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -23,7 +25,28 @@ from tests.agent.remote.raw_http import Reply, Request, chunked, parse_head
 from tests.waiting import DEADLINE_S
 
 Respond = Callable[[Request, asyncio.StreamWriter], Awaitable[None]]
-Refuse = Callable[[Request], Reply | None | Awaitable[Reply | None]]
+
+
+@dataclass(frozen=True)
+class Drip:
+    """An answer that never ends, a few bytes at a time."""
+
+    start: bytes
+    more: bytes
+
+    async def write(self, writer: asyncio.StreamWriter) -> None:
+        writer.write(self.start)
+        while True:
+            writer.write(self.more)
+            await writer.drain()
+            await asyncio.sleep(DRIP_S)
+
+
+Answer = Reply | Drip | None
+Refuse = Callable[[Request], Answer | Awaitable[Answer]]
+DRIP_S = 0.02
+
+READ = 256 << 10
 
 STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
@@ -70,6 +93,8 @@ class Script:
     def __init__(self, stream: Respond, refuse: Refuse) -> None:
         """`refuse`: the answer to a message that is not accepted."""
         self._stream, self._refuse = stream, refuse
+        self.is_slow = False
+        """Whether it reads a large message in many steps, as over a slow network."""
         self.requests: list[Request] = []
         self.posted: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
 
@@ -77,7 +102,7 @@ class Script:
         try:
             while True:
                 request = parse_head(await reader.readuntil(b"\r\n\r\n"))
-                content = await reader.readexactly(int(request.headers.get("content-length", "0")))
+                content = await self._read(reader, int(request.headers.get("content-length", "0")))
                 request = Request(request.method, request.path, request.headers, content)
                 self.requests.append(request)
                 if request.method == "GET":
@@ -88,13 +113,24 @@ class Script:
                 else:
                     answer = self._refuse(request)
                     reply = await answer if isinstance(answer, Awaitable) else answer
-                    writer.write((reply or Reply(202)).encoded())
+                    if isinstance(reply, Drip):
+                        await reply.write(writer)
+                    else:
+                        writer.write((reply or Reply(202)).encoded())
                     self.posted[request.rpc].set()
                 await writer.drain()
         except (OSError, asyncio.IncompleteReadError):
             pass  # the client left
         finally:
             writer.transport.abort()
+
+    async def _read(self, reader: asyncio.StreamReader, size: int) -> bytes:
+        parts = []
+        for at in range(0, size, READ):
+            parts.append(await reader.readexactly(min(READ, size - at)))
+            if self.is_slow:
+                await asyncio.sleep(DRIP_S)
+        return b"".join(parts)
 
     @property
     def streams(self) -> list[str | None]:
@@ -107,7 +143,9 @@ async def connected(
     stream: Respond, headers: Headers | None = None, refuse: Refuse = lambda request: None
 ) -> AsyncIterator[tuple[Client, Script]]:
     script = Script(stream, refuse)
-    server = await asyncio.start_server(script.serve, "127.0.0.1", 0)
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, READ)  # or the system takes megabytes at once
+    server = await asyncio.start_server(script.serve, sock=listener)
     client = Client(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/acp", headers)
     try:
         client.connect()
@@ -479,5 +517,76 @@ def test_a_failed_load_leaves_the_stream_of_a_session_that_was_open() -> None:
             loading.set()
             assert (await client.next())["error"]["message"] == "busy"
             assert client.transport.reads("s1")
+
+    run(scene())
+
+
+# ---- slow servers and slow networks ------------------------------------------------------------
+
+HEAD = b"HTTP/1.1 202 Yes\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
+
+
+async def quiet(request: Request, writer: asyncio.StreamWriter) -> None:
+    """A stream on which nothing happens."""
+    writer.write(STREAM)
+
+
+@pytest.mark.parametrize(
+    "drip",
+    [Drip(b"HTTP/1.1 202 Yes\r\nX-More: ", b"x"), Drip(HEAD + b"\r\n", chunked(b" "))],
+    ids=["headers", "body"],
+)
+def test_an_answer_that_never_ends_is_given_up(drip: Drip) -> None:
+    timeouts.replace(remote_request=0.5, remote_doubt=0.1)
+
+    async def scene() -> None:
+        async with connected(quiet, refuse=lambda request: drip) as (client, _):
+            client.send(1, "session/new")
+            ending = await asyncio.shield(client.ended)
+            assert "did not finish its answer in time" in ending.reason
+            assert ending.unread == 0
+
+    run(scene())
+
+
+def test_an_error_whose_body_never_ends_is_the_error_all_the_same() -> None:
+    timeouts.replace(remote_error=0.2)
+    drip = Drip(HEAD.replace(b"202 Yes", b"400 No") + b"\r\n" + chunked(b"bad luck "), chunked(b" "))
+
+    async def scene() -> None:
+        async with connected(quiet, refuse=lambda request: drip) as (client, _):
+            client.send(1, "session/new")
+            error = (await client.next())["error"]
+            assert error["data"]["status"] == 400
+            assert "bad luck" in error["message"]
+
+    run(scene())
+
+
+def test_a_stream_whose_head_never_ends_is_given_up() -> None:
+    timeouts.replace(remote_request=0.2, remote_reconnect=0.5)
+
+    async def stream(request: Request, writer: asyncio.StreamWriter) -> None:
+        await Drip(b"HTTP/1.1 200 OK\r\nX-More: ", b"x").write(writer)
+
+    async def scene() -> None:
+        async with connected(stream) as (client, _):
+            assert "did not finish its answer in time" in (await asyncio.shield(client.ended)).reason
+
+    run(scene())
+
+
+def test_a_large_message_over_a_slow_network_is_not_given_up_while_it_moves() -> None:
+    timeouts.replace(remote_post=0.3)
+
+    async def scene() -> None:
+        async with connected(quiet) as (client, script):
+            client.send(1, "_warm")
+            await script.posted["_warm"].wait()
+            script.is_slow = True
+            client.send(2, "_large", text="x" * (12 << 20))
+            await script.posted["_large"].wait()
+            assert not client.ended.done()
+            assert not client.messages.qsize()
 
     run(scene())
