@@ -74,6 +74,8 @@ class HttpTransport(RemoteTransport):
         """Our requests for a new session: only the answers to these, once each, open a stream."""
         self._attaching: dict[int | str | None, _Attach] = {}
         """Our requests to load or resume a session, by id."""
+        self._forgotten: set[str] = set()
+        """Sessions whose last messages, such as a cancel, need no stream."""
         self._doubtful: dict[int | str | None, asyncio.TimerHandle] = {}
         """Our requests that the server may not have got, by id."""
         self.wire = ""
@@ -86,6 +88,11 @@ class HttpTransport(RemoteTransport):
     def listen(self, listener: Callable[[LinkChange], None]) -> None:
         """Report interruptions, and when they are over, to this function."""
         self._link.listener = listener
+
+    def forget(self, session: str) -> None:
+        """Read the stream of this session no longer; it is opened again only if the session is."""
+        self._forgotten.add(session)
+        self._streams.end(session)
 
     def reads(self, session: str | None) -> bool:
         """Whether the stream of this session is read."""
@@ -161,8 +168,9 @@ class HttpTransport(RemoteTransport):
         attaches = route.is_request and route.method in ATTACH and session is not None
         if attaches and session is not None:
             self._attaching[route.id] = _Attach(session, session not in self._streams)
+            self._forgotten.discard(session)
         # While its stream is interrupted, the answer could not come.
-        if self._link.id and await self._withdrawn(route, self._streams.open(session)):
+        if self._link.id and session not in self._forgotten and await self._withdrawn(route, self._streams.open(session)):
             return
         if route.is_request and route.method == CLOSE and session is not None:
             self._leaving[route.id] = session

@@ -19,7 +19,7 @@ from acp_notebook.agent.remote.failures import Failure
 from acp_notebook.agent.remote.http_link import HttpLink
 from acp_notebook.agent.remote.http_transport import HttpTransport
 from acp_notebook.agent.remote.server import Server
-from acp_notebook.agent.transport import Ending, LinkChange, MessagesLost
+from acp_notebook.agent.transport import Ending, Interrupted, LinkChange, MessagesLost, Restored
 from acp_notebook.core.agent_url import Headers, read_url
 from tests.agent.remote.raw_http import Reply, Request, chunked, parse_head
 from tests.waiting import DEADLINE_S
@@ -588,5 +588,45 @@ def test_a_large_message_over_a_slow_network_is_not_given_up_while_it_moves() ->
             await script.posted["_large"].wait()
             assert not client.ended.done()
             assert not client.messages.qsize()
+
+    run(scene())
+
+
+# ---- the end of a stream -----------------------------------------------------------------------
+
+
+def test_a_stream_that_ends_while_it_is_interrupted_is_waited_for_no_longer() -> None:
+    changes: asyncio.Queue[LinkChange] = asyncio.Queue()
+
+    async def stream(request: Request, writer: asyncio.StreamWriter) -> None:
+        if "acp-session-id" in request.headers:
+            writer.write(Reply(502).encoded())
+        else:
+            writer.write(STREAM)
+
+    async def scene() -> None:
+        async with connected(stream) as (client, _):
+            client.transport.listen(changes.put_nowait)
+            client.send(1, "session/prompt", sessionId="s1")
+            while not isinstance(await changes.get(), Interrupted):
+                pass
+            client.transport.forget("s1")
+            assert isinstance(await changes.get(), Restored)
+
+    run(scene())
+
+
+def test_a_message_of_a_forgotten_session_opens_no_stream() -> None:
+    async def scene() -> None:
+        async with connected(quiet) as (client, script):
+            client.send(1, "session/prompt", sessionId="s1")
+            await script.posted["session/prompt"].wait()
+            client.transport.forget("s1")
+            client.write({"method": "session/cancel", "params": {"sessionId": "s1"}})
+            await script.posted["session/cancel"].wait()
+            assert script.streams.count("s1") == 1
+            client.send(2, "session/load", sessionId="s1")
+            await script.posted["session/load"].wait()
+            assert script.streams.count("s1") == 2
 
     run(scene())

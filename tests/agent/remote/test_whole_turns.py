@@ -7,6 +7,7 @@ import pytest
 import acp_notebook as acp
 from acp_notebook.core.snapshot import Message
 from tests.agent.remote.conftest import THEIR_CWD, Connect, Peer
+from tests.agent.remote.fault_proxy import FaultProxy
 from tests.session.helpers import LIMIT_S, begun, notices
 from tests.waiting import wait_until
 
@@ -67,6 +68,26 @@ def test_two_sessions_of_one_agent_keep_apart(peer: Peer, connect: Connect) -> N
         assert turn.text == words(count)
     assert second.agent is first.agent or second.agent.name == first.agent.name
     assert len(peer.ledger.entries("connection")) == connections
+
+
+@pytest.mark.parametrize("working", [False, True])
+def test_a_closed_session_leaves_no_stream(proxy: FaultProxy, connect: Connect, working: bool) -> None:
+    """This agent cannot close sessions, so that nothing comes which would end the stream."""
+    first = connect(proxy.url("http"))
+    second = first.agent.new_session()
+    second.prompt("hello", timeout=LIMIT_S)
+    if working:
+        begun(second.start("wait"))
+    wait_until(lambda: streams(proxy) == 3, "the connection's and two sessions'")
+    second.close()
+    wait_until(lambda: streams(proxy) == 2, "the stream of the closed session ends")
+    assert first.prompt("and on", timeout=LIMIT_S).text == "You said: and on"
+    assert streams(proxy) == 2
+
+
+def streams(proxy: FaultProxy) -> int:
+    """How many streams the client reads."""
+    return sum(link.request is not None and link.request.method == "GET" for link in set(proxy._links))
 
 
 def test_a_stored_session_is_loaded_over_a_new_connection(peer: Peer, connect: Connect) -> None:
