@@ -143,6 +143,11 @@ def of_status(status: int, body: str = "", *, websocket: bool = False) -> Failur
     return Failure(f"the server answered {said}.{text}", status in PASSING)
 
 
+def seconds_to_wait(value: str) -> float | None:
+    """What Retry-After asks for; its other form, a date, depends on two clocks and is ignored."""
+    return float(value) if value.isascii() and value.isdigit() and len(value) < 7 else None
+
+
 def of_close(code: int, reason: str) -> Failure:
     """The failure of a WebSocket that the server closed."""
     said = f"{code}{f' {shortened}' if (shortened := _shortened(reason)) else ''}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ... import timeouts
 from ...log import logger, suppressed
+from .failures import seconds_to_wait
 from .server import USER_AGENT, Server
 
 if TYPE_CHECKING:
@@ -64,9 +65,8 @@ async def error_body(answer: httpx.Response) -> str:
 
 
 def retry_after(answer: httpx.Response) -> float | None:
-    """The seconds in Retry-After; its other form, a date, depends on two clocks and is ignored."""
-    value = answer.headers.get("Retry-After", "")
-    return float(value) if value.isascii() and value.isdigit() and len(value) < 7 else None
+    """The seconds in Retry-After."""
+    return seconds_to_wait(answer.headers.get("Retry-After", ""))
 
 
 def keep_alive(answer: httpx.Response) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ... import timeouts
 from ...log import logger, suppressed
 from ...wire.jsonrpc import MAX_LINE
+from ..backoff import Backoff
 from ..transport import CLOSED
 from . import failures, library_logs
 from .failures import Failure
@@ -60,7 +61,7 @@ class WebSocketTransport(RemoteTransport):
         from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
         try:
-            failure = await self._talk()
+            failure = await self._talk_when_allowed()
         except HeadersFailed as error:
             failure = Failure(str(error))
         except InvalidStatus as error:
@@ -77,6 +78,23 @@ class WebSocketTransport(RemoteTransport):
             _log.warning("the connection failed unexpectedly", exc_info=True)
             failure = Failure(f"the connection failed: {type(error).__name__}", True)
         self._outlet.end(failures.while_sending(failure, self._unanswered), self._out.untouched)
+
+    async def _talk_when_allowed(self) -> Failure:
+        """Connect, as late as a server wants that takes no connection at the moment."""
+        from websockets.exceptions import InvalidStatus
+
+        backoff = Backoff()
+        while True:
+            try:
+                return await self._talk()
+            except InvalidStatus as error:
+                values = error.response.headers.get_all("Retry-After")
+                after = failures.seconds_to_wait(values[0]) if values else None
+                if error.response.status_code not in (429, 503) or after is None:
+                    raise
+                self.stage = "waiting until the server takes connections again, as it asked for"
+                if not await backoff.pause(after):
+                    raise
 
     async def _talk(self) -> Failure:
         """Connect and pass messages both ways until the server closes the connection."""

@@ -26,6 +26,12 @@ def test_many_chunks_arrive_in_order_and_the_prompt_once(peer: Peer, connect: Co
     assert peer.ledger.prompts(prompt) == 1
 
 
+def test_what_is_negotiated_is_what_these_tests_are_for(peer: Peer, connect: Connect) -> None:
+    session = connect(peer.url, **peer.options)
+    session.prompt("hello", timeout=LIMIT_S)
+    assert session.agent._host.agent.wire == peer.wire
+
+
 def test_the_agent_introduces_itself_and_has_no_process(peer: Peer, connect: Connect) -> None:
     session = connect(peer.url, **peer.options)
     assert (session.agent.title, session.agent.version, session.agent.pid) == ("Scenes", "1", None)
