@@ -123,6 +123,10 @@ class Streams:
     def __iter__(self) -> Iterator[Stream]:
         return iter([*self._streams.values()])
 
+    def is_ready(self, session: str) -> bool:
+        """Whether something may be posted for this session."""
+        return session in self._streams and self._streams[session].ready.done()
+
     def heard(self, session: str | None) -> int | None:
         """How many messages have come on the stream of this session; None if there is none."""
         stream = self._streams.get(session)

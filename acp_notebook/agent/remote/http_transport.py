@@ -13,7 +13,7 @@ twice, also if that is unknown.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -41,6 +41,9 @@ T = TypeVar("T")
 
 ACCEPT = "application/json, text/event-stream"
 """For a POST. Some servers refuse one without both, although they answer with JSON only."""
+
+MOST_OVERTAKEN = 100
+"""So many queued messages are looked at, to find those that do not have to wait."""
 
 REFUSED = frozenset({401, 403, 404, 405, 410, 413, 415, 426, 429, 503})
 """Statuses by which the server says that it has not taken the message."""
@@ -164,7 +167,9 @@ class HttpTransport(RemoteTransport):
     async def _post(self, line: bytes) -> None:
         """Send one message, and wait until the server has taken it or the message has failed."""
         route = read_route(line) or Route(None, None, False, None)
-        session = route.session if route.method is not None else self._asked.pop(route.id, None)
+        session = self._session(route)
+        if route.is_response:
+            self._asked.pop(route.id, None)
         attaches = route.is_request and route.method in ATTACH and session is not None
         if attaches and session is not None:
             self._attaching[route.id] = _Attach(session, session not in self._streams)
@@ -214,22 +219,65 @@ class HttpTransport(RemoteTransport):
             self._not_taken(route, session, failure, status, after)
 
     async def _withdrawn(self, route: Route, waiting: Awaitable[Any]) -> bool:
-        """Wait, before the server has got this message. Returns whether its turn was cancelled meanwhile."""
-        if route.method != PROMPT or route.session is None:
-            await waiting
-            return False
-        cancelled = _task(self._out.remove(lambda line: _is_cancel(line, route.session)))
+        """Wait, before the server has got this message. Returns whether its turn was cancelled meanwhile.
+
+        Answers and cancels of other sessions do not wait for it."""
         wait = asyncio.ensure_future(waiting)
+        overtaken = True
+        taking = _task(self._out.take(lambda lines: self._next(lines, route, overtaken)))
         try:
-            await asyncio.wait({wait, cancelled}, return_when=asyncio.FIRST_COMPLETED)
-            if not cancelled.done():
-                await wait
-                return False
+            while True:
+                await asyncio.wait({wait, taking}, return_when=asyncio.FIRST_COMPLETED)
+                if not taking.done():
+                    await wait
+                    return False
+                line = taking.result()
+                if route.method == PROMPT and _is_cancel(line, route.session):
+                    self._outlet.receive(_error(route.id, "cancelled before the server got it"))
+                    return True
+                overtaken = await self._post_aside(line)
+                taking = _task(self._out.take(lambda lines: self._next(lines, route, overtaken)))
         finally:
-            cancelled.cancel()
+            taking.cancel()
             wait.cancel()
-        self._outlet.receive(_error(route.id, "cancelled before the server got it"))
+
+    def _next(self, lines: Sequence[bytes], first: Route, overtaken: bool) -> int | None:
+        """Which message to take although the first one waits: the cancel of that prompt, or, if it may be
+        `overtaken`, an answer or a cancel of another session. Those of one session stay in their order."""
+        before = {self._session(first)}
+        for at in range(1, min(len(lines), MOST_OVERTAKEN)):
+            if (route := read_route(lines[at])) is None:
+                continue
+            session = self._session(route)
+            if first.method == PROMPT and route.method == CANCEL and session == first.session:
+                return at
+            is_urgent = route.is_response or route.method == CANCEL
+            if overtaken and is_urgent and session is not None and session not in before:
+                if self._streams.is_ready(session):
+                    return at
+            before.add(session)
+        return None
+
+    async def _post_aside(self, line: bytes) -> bool:
+        """Send an answer or a cancel before the first message. Returns whether others may follow."""
+        route = read_route(line)
+        assert route is not None, "`_next` has read it"
+        session = self._session(route)
+        failure, status, _ = await self._post_once(line, session, is_first=False)
+        if failure is not None and status in failures.GONE:
+            raise Ended(failures.RESTARTED_FAILURE if status in (404, 410) else failure)
+        if failure is not None and (failure.is_passing or status is None):
+            self._out.put_back(line)  # its turn comes, and more attempts
+            return False
+        if failure is not None and route.is_response:
+            await self._replace(route, session, failure)
+        if route.is_response:
+            self._asked.pop(route.id, None)
         return True
+
+    def _session(self, route: Route) -> str | None:
+        """Where a message of ours goes: a response goes where the request came from."""
+        return route.session if route.method is not None else self._asked.get(route.id)
 
     def _not_taken(
         self, route: Route, session: str | None, failure: Failure, status: int | None, after: float | None
@@ -253,7 +301,7 @@ class HttpTransport(RemoteTransport):
 
         It is not queued: the bytes that are queued tell which requests the server has not got."""
         error = _error(route.id, f"the client's answer did not arrive: {failure.reason}")
-        again, status, _ = await self._post_once(error, session)
+        again, status, _ = await self._post_once(error, session, is_first=False)
         if again is not None and status in failures.GONE:
             raise Ended(again)
         if again is not None:
@@ -276,9 +324,11 @@ class HttpTransport(RemoteTransport):
         self._doubtful[route.id] = loop.call_later(timeouts.get().remote_doubt, check)
 
     async def _post_once(
-        self, line: bytes, session: str | None
+        self, line: bytes, session: str | None, *, is_first: bool = True
     ) -> tuple[Failure | None, int | None, float | None]:
-        """Send the message. Returns why it failed, the status, and the wait that the server asks for."""
+        """Send the message. Returns why it failed, the status, and the wait that the server asks for.
+
+        `is_first`: whether it is the first one of the queue."""
         import httpx
 
         if self._link.is_stale:
@@ -287,8 +337,9 @@ class HttpTransport(RemoteTransport):
         assert self._poster is not None
         of_session = {"Acp-Session-Id": session} if session else {}
         limits = timeouts.get()
-        self._out.begin()
-        for _ in range(2):
+        if is_first:
+            self._out.begin()
+        for is_last in (False, True):
             headers = {**self._link.request_headers(), **of_session}
             headers |= {"Content-Type": "application/json", "Accept": ACCEPT}
             headers |= {"Content-Length": str(len(line))}
@@ -315,10 +366,12 @@ class HttpTransport(RemoteTransport):
                         self._link.accepted()
                         await self._take(answer)
                         return None, answer.status_code, None
-                    if answer.status_code in REFUSED or 300 <= answer.status_code < 400:
+                    if is_first and (answer.status_code in REFUSED or 300 <= answer.status_code < 400):
                         self._out.refused()
-                    if answer.status_code == 401 and self._link.id and await self._link.renew(used):
-                        self._out.begin()
+                    refused = answer.status_code == 401 and bool(self._link.id) and not is_last
+                    if refused and await self._link.renew(used):
+                        if is_first:
+                            self._out.begin()
                         continue
                     failure = failures.of_status(answer.status_code, await error_body(answer))
                     return failure, answer.status_code, retry_after(answer)
@@ -327,10 +380,10 @@ class HttpTransport(RemoteTransport):
                 late = isinstance(error, TimeoutError)
                 failure = failures.UNFINISHED if late else failures.of_exception(error)
                 failure = failures.while_sending(failure, len(line))
-                if failure.unsent:
+                if is_first and failure.unsent:
                     self._out.refused()
                 return failure, None, None
-        raise AssertionError("unreachable: the headers are made anew only once")
+        raise AssertionError("unreachable: the last attempt returns")
 
     async def _take(self, answer: httpx.Response) -> None:
         """Take the body of an accepted POST; that of `initialize` opens the connection."""

@@ -577,14 +577,14 @@ def test_a_stream_whose_head_never_ends_is_given_up() -> None:
 
 
 def test_a_large_message_over_a_slow_network_is_not_given_up_while_it_moves() -> None:
-    timeouts.replace(remote_post=0.3)
+    timeouts.replace(remote_post=1.0)
 
     async def scene() -> None:
         async with connected(quiet) as (client, script):
             client.send(1, "_warm")
             await script.posted["_warm"].wait()
             script.is_slow = True
-            client.send(2, "_large", text="x" * (12 << 20))
+            client.send(2, "_large", text="x" * (16 << 20))
             await script.posted["_large"].wait()
             assert not client.ended.done()
             assert not client.messages.qsize()
@@ -628,5 +628,71 @@ def test_a_message_of_a_forgotten_session_opens_no_stream() -> None:
             client.send(2, "session/load", sessionId="s1")
             await script.posted["session/load"].wait()
             assert script.streams.count("s1") == 2
+
+    run(scene())
+
+
+# ---- sessions do not wait for each other -------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", ["429", "stream"])
+@pytest.mark.parametrize("status", [202, 400])
+def test_a_cancel_and_an_answer_do_not_wait_for_another_session(fault: str, status: int) -> None:
+    waiting = asyncio.Event()
+    gone = asyncio.Event()
+    posted: asyncio.Queue[Request] = asyncio.Queue()
+
+    def refuse(request: Request) -> Reply | None:
+        if fault == "429" and request.headers.get("acp-session-id") == "a" and gone.is_set():
+            waiting.set()
+            return Reply(429, {"Retry-After": "50"})
+        if gone.is_set():
+            posted.put_nowait(request)
+            return Reply(status)
+        return None
+
+    async def stream(request: Request, writer: asyncio.StreamWriter) -> None:
+        of = request.headers.get("acp-session-id")
+        if fault == "stream" and of == "a" and gone.is_set():
+            waiting.set()
+            writer.write(Reply(502).encoded())
+            return
+        writer.write(STREAM)
+        if of == "b":
+            writer.write(event(ASKING | {"params": {"sessionId": "b"}}))
+        if of == "a" and fault == "stream":
+            await writer.drain()
+            await gone.wait()
+            writer.write(LAST_CHUNK)
+
+    async def scene() -> None:
+        async with connected(stream, refuse=refuse) as (client, script):
+            for number, session in enumerate("ab", 1):
+                client.send(number, "session/prompt", sessionId=session)
+                await script.posted["session/prompt"].wait()
+                script.posted["session/prompt"].clear()
+            while (await client.next()).get("id") != 9:
+                pass
+            gone.set()
+            if fault == "stream":
+                await waiting.wait()
+            size = client.send(3, "session/prompt", sessionId="a")
+            await waiting.wait()
+            size += client.send(4, "session/prompt", sessionId="a")
+            client.write({"id": 9, "result": {}})
+            client.write({"method": "session/cancel", "params": {"sessionId": "b"}})
+            last = client.send(5, "session/prompt", sessionId="b")
+            client.write({"method": "session/cancel", "params": {"sessionId": "b"}})
+            first, *_ = found = [await posted.get()]
+            while found[-1].rpc != "session/cancel":
+                found.append(await posted.get())
+            assert [it.headers["acp-session-id"] for it in found] == ["b"] * len(found)
+            assert json.loads(first.body)["id"] == 9, "in their order"
+            assert len(found) == (2 if status == 202 else 3), "a refused answer is replaced"
+            assert not client.transport._outlet.over
+            client.transport._fail(Failure("cut"))
+            unread = (await client.ended).unread
+            assert size <= unread <= size + last + 100, "what was sent does not count, and no cancel of later"
+            assert posted.empty()
 
     run(scene())

@@ -19,7 +19,8 @@ from tests.waiting import DEADLINE_S
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 READ = 256 << 10
-STEP_S = 0.04
+PIECE = 64 << 10
+STEP_S = 0.1
 
 
 class Client:
@@ -67,8 +68,8 @@ def message(size: int) -> bytes:
 
 
 def test_a_pong_behind_a_large_message_of_ours_is_waited_for() -> None:
-    timeouts.replace(remote_ping=0.1, remote_pong=0.3, remote_close=0.1)
-    size = 12 << 20
+    timeouts.replace(remote_ping=0.1, remote_pong=1.0, remote_close=0.1)
+    size = 8 << 20
     arrived = asyncio.Event()
 
     async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -89,14 +90,14 @@ def test_a_pong_behind_a_large_message_of_ours_is_waited_for() -> None:
 
 
 def test_a_pong_behind_a_large_message_of_the_server_is_waited_for() -> None:
-    timeouts.replace(remote_ping=0.1, remote_pong=0.3, remote_close=0.1)
-    size = 4 << 20
+    timeouts.replace(remote_ping=0.1, remote_pong=1.0, remote_close=0.1)
+    size = 25 * PIECE
     written = asyncio.Event()
 
     async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"\x81\x7f" + size.to_bytes(8, "big"))
-        for _ in range(size // (64 << 10)):
-            writer.write(b" " * (64 << 10))
+        for _ in range(size // PIECE):
+            writer.write(b" " * PIECE)
             await writer.drain()
             await asyncio.sleep(STEP_S)
         written.set()
@@ -113,7 +114,7 @@ def test_a_pong_behind_a_large_message_of_the_server_is_waited_for() -> None:
 
 def test_a_server_that_takes_nothing_more_is_given_up() -> None:
     """In the middle of a large message, and without one."""
-    timeouts.replace(remote_ping=0.1, remote_pong=0.3, remote_close=0.1)
+    timeouts.replace(remote_ping=0.1, remote_pong=1.0, remote_close=0.1)
 
     async def dead(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await asyncio.Event().wait()
