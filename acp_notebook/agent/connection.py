@@ -363,7 +363,9 @@ def _stuck(reach: Reach) -> AgentDied:
     if reach.is_ours:
         return AgentDied("the agent stopped reading its input, so it was ended")
     waiting = f"{MAX_UNSENT // 2**20} MiB are waiting to be sent"
-    return ConnectionLost(f"the server takes no messages: {waiting}, so the connection was ended", may_pass=True)
+    return ConnectionLost(
+        f"the server takes no messages: {waiting}, so the connection was ended", may_pass=True
+    )
 
 
 def _error_of_ending(ending: Ending, redactor: Redactor = NO_SECRETS) -> Exception:

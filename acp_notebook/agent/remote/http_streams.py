@@ -127,6 +127,10 @@ class Streams:
         """Whether something may be posted for this session."""
         return session in self._streams and self._streams[session].ready.done()
 
+    def is_unopened(self, session: str) -> bool:
+        """Whether the stream of this session has not been open yet."""
+        return session in self._streams and not self._streams[session].was_open
+
     def heard(self, session: str | None) -> int | None:
         """How many messages have come on the stream of this session; None if there is none."""
         stream = self._streams.get(session)

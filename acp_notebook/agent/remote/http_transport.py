@@ -175,7 +175,11 @@ class HttpTransport(RemoteTransport):
             self._attaching[route.id] = _Attach(session, session not in self._streams)
             self._forgotten.discard(session)
         # While its stream is interrupted, the answer could not come.
-        if self._link.id and session not in self._forgotten and await self._withdrawn(route, self._streams.open(session)):
+        if (
+            self._link.id
+            and session not in self._forgotten
+            and await self._withdrawn(route, self._streams.open(session))
+        ):
             return
         if route.is_request and route.method == CLOSE and session is not None:
             self._leaving[route.id] = session
@@ -223,8 +227,7 @@ class HttpTransport(RemoteTransport):
 
         Answers and cancels of other sessions do not wait for it."""
         wait = asyncio.ensure_future(waiting)
-        overtaken = True
-        taking = _task(self._out.take(lambda lines: self._next(lines, route, overtaken)))
+        taking = self._take_aside(route, overtaken=True)
         try:
             while True:
                 await asyncio.wait({wait, taking}, return_when=asyncio.FIRST_COMPLETED)
@@ -235,11 +238,13 @@ class HttpTransport(RemoteTransport):
                 if route.method == PROMPT and _is_cancel(line, route.session):
                     self._outlet.receive(_error(route.id, "cancelled before the server got it"))
                     return True
-                overtaken = await self._post_aside(line)
-                taking = _task(self._out.take(lambda lines: self._next(lines, route, overtaken)))
+                taking = self._take_aside(route, overtaken=await self._post_aside(line))
         finally:
             taking.cancel()
             wait.cancel()
+
+    def _take_aside(self, first: Route, *, overtaken: bool) -> asyncio.Task[bytes]:
+        return _task(self._out.take(lambda lines: self._next(lines, first, overtaken)))
 
     def _next(self, lines: Sequence[bytes], first: Route, overtaken: bool) -> int | None:
         """Which message to take although the first one waits: the cancel of that prompt, or, if it may be
@@ -252,9 +257,9 @@ class HttpTransport(RemoteTransport):
             if first.method == PROMPT and route.method == CANCEL and session == first.session:
                 return at
             is_urgent = route.is_response or route.method == CANCEL
-            if overtaken and is_urgent and session is not None and session not in before:
-                if self._streams.is_ready(session):
-                    return at
+            goes_alone = session is not None and session not in before and self._streams.is_ready(session)
+            if overtaken and is_urgent and goes_alone:
+                return at
             before.add(session)
         return None
 
@@ -437,12 +442,11 @@ class HttpTransport(RemoteTransport):
             if route.is_error:
                 self._detach(route.id)
             attach = self._attaching.get(route.id)
-            if attach is not None and attach.session in self._streams:
-                if not self._streams[attach.session].was_open:
-                    self._streams[attach.session].known.set()
-                    confirming = _task(self._confirm(attach.session, route, data))
-                    confirming.add_done_callback(_retrieved)
-                    return
+            if attach is not None and self._streams.is_unopened(attach.session):
+                self._streams[attach.session].known.set()
+                confirming = _task(self._confirm(attach.session, route, data))
+                confirming.add_done_callback(_retrieved)
+                return
             self._attaching.pop(route.id, None)
             left = self._leaving.pop(route.id, None)
             if left is not None:

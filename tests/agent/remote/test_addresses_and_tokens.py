@@ -339,7 +339,9 @@ def test_a_header_with_a_space_at_its_end_is_refused_without_its_value() -> None
     assert TOKEN not in str(caught.value)
 
 
-def test_the_users_cookies_and_those_of_the_server_are_both_sent(folder: Path, wire: str, connect: Connect) -> None:
+def test_the_users_cookies_and_those_of_the_server_are_both_sent(
+    folder: Path, wire: str, connect: Connect
+) -> None:
     """The load balancer of this server refuses what comes without its own."""
     server = typescript_server(folder, "--sticky", name="cookies")
     try:

@@ -83,7 +83,8 @@ def test_a_pong_behind_a_large_message_of_ours_is_waited_for() -> None:
         async with connected(slow) as client:
             client.transport.write(message(size))
             arriving = asyncio.ensure_future(arrived.wait())
-            await asyncio.wait({arriving, client.ended}, return_when=asyncio.FIRST_COMPLETED)
+            waiting: set[asyncio.Future[Any]] = {arriving, client.ended}
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             assert not client.ended.done(), client.ended.result()
 
     run(scene())
@@ -106,7 +107,8 @@ def test_a_pong_behind_a_large_message_of_the_server_is_waited_for() -> None:
     async def scene() -> None:
         async with connected(slow) as client:
             writing = asyncio.ensure_future(written.wait())
-            await asyncio.wait({writing, client.ended}, return_when=asyncio.FIRST_COMPLETED)
+            waiting: set[asyncio.Future[Any]] = {writing, client.ended}
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             assert not client.ended.done(), client.ended.result()
 
     run(scene())
