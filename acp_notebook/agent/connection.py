@@ -362,9 +362,10 @@ def _detail(data: Any, message: str) -> str:
 def _stuck(reach: Reach) -> AgentDied:
     if reach.is_ours:
         return AgentDied("the agent stopped reading its input, so it was ended")
-    waiting = f"{MAX_UNSENT // 2**20} MiB are waiting to be sent"
+    most = MAX_UNSENT // 2**20
     return ConnectionLost(
-        f"the server takes no messages: {waiting}, so the connection was ended", may_pass=True
+        f"the server takes no messages: {most} MiB are waiting to be sent, so the connection was ended",
+        may_pass=True,
     )
 
 
