@@ -65,8 +65,10 @@ def of_exception(error: BaseException) -> Failure:
     for cause in connecting:
         if isinstance(cause, ssl.SSLError):
             what = (getattr(cause, "reason", None) or "unknown").lower().replace("_", " ")
-            said = f"TLS to the server failed ({what}): does it speak TLS on this port?"
-            return Failure(said, unsent="ConnectError" in names)
+            return Failure(
+                f"TLS to the server failed ({what}): does it speak TLS on this port?",
+                unsent="ConnectError" in names,
+            )
         if isinstance(cause, socket.gaierror):
             return Failure(
                 "the server's name cannot be resolved (DNS): check its spelling and the network", True, True

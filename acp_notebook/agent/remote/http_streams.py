@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from ... import timeouts
 from ...log import logger
@@ -51,6 +51,9 @@ class Stream:
         self.ready = ready
         """Done as soon as the stream is open, or something may be posted without it."""
         self.opened = False
+        self.is_connecting = False
+        self.is_over = False
+        """Whether it is to be read no longer, as soon as it has connected."""
         self.first_open = asyncio.Event()
         self.known = asyncio.Event()
         """Set when the server has got the request, or has answered it, by which it knows the session."""
@@ -111,6 +114,8 @@ class Streams:
         self._receive = receive
         self._is_attaching = is_attaching
         self._streams: dict[str | None, Stream] = {}
+        self.tasks: set[asyncio.Task[None]] = set()
+        """Those that read, also of streams that are about to end."""
         self._has_comments = False
         """Whether the server sends comments, so that a silent stream is a broken one."""
 
@@ -119,9 +124,6 @@ class Streams:
 
     def __getitem__(self, session: str | None) -> Stream:
         return self._streams[session]
-
-    def __iter__(self) -> Iterator[Stream]:
-        return iter([*self._streams.values()])
 
     def is_ready(self, session: str) -> bool:
         """Whether something may be posted for this session."""
@@ -138,9 +140,13 @@ class Streams:
 
     def end(self, session: str | None) -> None:
         """Read this stream no longer."""
-        if (stream := self._streams.pop(session, None)) is not None:
+        if (stream := self._streams.pop(session, None)) is None:
+            return
+        self._link.settled(stream)
+        stream.set_ready()
+        stream.is_over = True
+        if not stream.is_connecting:  # anyio may leave a socket open whose connecting is cancelled
             stream.task.cancel()
-            self._link.settled(stream)
 
     async def open(self, session: str | None) -> None:
         """Open the stream of a session, or of the connection (None), unless it is open."""
@@ -148,6 +154,8 @@ class Streams:
         if stream is None or stream.task.done():
             stream = self._streams[session] = Stream(asyncio.get_running_loop().create_future())
             stream.task = asyncio.get_running_loop().create_task(self._read(session, stream))
+            self.tasks.add(stream.task)
+            stream.task.add_done_callback(self.tasks.discard)
         if not stream.ready.done():
             await asyncio.shield(stream.ready)
 
@@ -172,7 +180,11 @@ class Streams:
         clock = asyncio.get_running_loop().time
         while True:
             heard, began = stream.heard, clock()
+            stream.is_connecting = True
             failure, status, after = await self._read_once(session, stream)
+            stream.is_connecting = False
+            if stream.is_over:
+                return
             if stream.opened:  # this time
                 stream.reset()
                 if stream.heard > heard or clock() - began > LASTING_S:
@@ -213,6 +225,9 @@ class Streams:
                 client.stream("GET", self._link.server.url.text, headers=headers, timeout=timeout) as answer,
             ):
                 opening.reschedule(None)
+                stream.is_connecting = False
+                if stream.is_over:
+                    return None, None, None
                 if answer.status_code == 401 and await self._link.renew(used):
                     return None, None, 0.0
                 if answer.status_code != 200:

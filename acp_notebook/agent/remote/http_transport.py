@@ -149,7 +149,7 @@ class HttpTransport(RemoteTransport):
         for handle in self._doubtful.values():
             handle.cancel()
         here = asyncio.current_task()
-        tasks = [it.task for it in self._streams] + ([self._task] if self._task else [])
+        tasks = [*self._streams.tasks, *([self._task] if self._task else [])]
         others = [it for it in tasks if it is not here]
         for task in others:
             task.cancel()
