@@ -135,7 +135,13 @@ class Timeouts(Struct, frozen=True, kw_only=True):
     """For one attempt to connect: name, proxy and TLS. The start of an agent has its own limit on top."""
 
     remote_post: float = 30.0
-    """For a server to take a message, which it does before it works on it."""
+    """For a server to take a part of a message, or to answer; it answers before it works on the message."""
+
+    remote_request: float = 90.0
+    """For a whole message and its answer, or until a stream opens: a byte now and then is no progress."""
+
+    remote_error: float = 2.0
+    """For the body of an error, which is only shown."""
 
     remote_doubt: float = 10.0
     """For a sign that the server works on a request whose sending broke; without one, the turn fails."""

@@ -98,7 +98,7 @@ class AgentLink(AgentState):
         transport = self._backends.transport()
         if (listen := getattr(transport, "listen", None)) is not None:
             listen(self.on_link_change)
-        connection = Connection(transport, handler, self.tap, self.redactor)
+        connection = Connection(transport, handler, self.tap, self.redactor, self.launch.reach)
         try:
             connection.start()
         except OSError as error:
@@ -139,7 +139,7 @@ class AgentLink(AgentState):
         transport = self._backends.transport()
         if (listen := getattr(transport, "listen", None)) is not None:
             listen(reader.link_changed)
-        connection = Connection(transport, reader, None, self.redactor)
+        connection = Connection(transport, reader, None, self.redactor, self.launch.reach)
         connection.start()
         try:
             await connection.request(self._introduction(), self.launch.start_timeout)
@@ -149,6 +149,11 @@ class AgentLink(AgentState):
             return [] if reader.has_gap else reader.events
         finally:
             await connection.close()
+
+    def forget(self, session: str) -> None:
+        """Receive nothing more of a session that is closed here: the agent may not know how to close it."""
+        if (forget := getattr(self._transport, "forget", None)) is not None:
+            forget(session)
 
     async def request_history(self, connection: Connection, session: str) -> None:
         """Have the agent send the history of a session that it has just loaded, if it waits for that."""

@@ -21,7 +21,7 @@ from ..log import WARNING, logger, suppressed
 from ..wire import jsonrpc, v1
 from ..wire.jsonrpc import Garbage, Id, Notification, Request, Response, RpcError, Unaddressed
 from .tap import Tap
-from .transport import Ending, Transport
+from .transport import LOCAL, Ending, Reach, Transport
 
 _log = logger(__name__)
 
@@ -82,13 +82,19 @@ class Connection:
     """Sends and receives JSON-RPC messages over one transport."""
 
     def __init__(
-        self, transport: Transport, handler: Handler, tap: Tap | None = None, redactor: Redactor = NO_SECRETS
+        self,
+        transport: Transport,
+        handler: Handler,
+        tap: Tap | None = None,
+        redactor: Redactor = NO_SECRETS,
+        reach: Reach = LOCAL,
     ) -> None:
         """`redactor` removes secrets from errors, because tracebacks are saved in the notebook file."""
         self._transport = transport
         self._handler = handler
         self._tap = tap
         self._redactor = redactor
+        self._reach = reach
         self._peer = jsonrpc.Peer()
         self._waiting: dict[int, Answered] = {}
         self._written = 0
@@ -164,7 +170,7 @@ class Connection:
         self._written += len(data)
         self._transport.write(data)
         if self._transport.unsent > MAX_UNSENT:
-            self._fail(AgentDied("the agent stopped reading its input, so it was ended"))
+            self._fail(_stuck(self._reach))
             self._closing = asyncio.get_running_loop().create_task(self._transport.close())
 
     async def close(self) -> None:
@@ -354,6 +360,16 @@ def _detail(data: Any, message: str) -> str:
     text = " ".join(data.split())
     text = text if len(text) <= DETAIL_CHARS else f"{text[:DETAIL_CHARS]}…"
     return "" if text in message else text
+
+
+def _stuck(reach: Reach) -> AgentDied:
+    if reach.is_ours:
+        return AgentDied("the agent stopped reading its input, so it was ended")
+    most = MAX_UNSENT // 2**20
+    return ConnectionLost(
+        f"the server takes no messages: {most} MiB are waiting to be sent, so the connection was ended",
+        may_pass=True,
+    )
 
 
 def _error_of_ending(ending: Ending, redactor: Redactor = NO_SECRETS) -> Exception:

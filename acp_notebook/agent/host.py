@@ -124,6 +124,8 @@ class AgentHost:
             with suppressed(_log, Error, TimeoutError):  # the session is closed here in any case
                 closing = v1.close_session(conversation.state.id)
                 await self.agent.connection.request(closing, timeouts.get().session_close)
+        if known:
+            self.agent.forget(conversation.state.id)
         if not self.sessions.open:
             await self.close()
 

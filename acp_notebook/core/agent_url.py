@@ -129,18 +129,6 @@ def secrets_in_query(url: AgentUrl) -> list[str]:
     return [value for name, value in pairs if names_secret_variable(name)]
 
 
-def same_origin(url: AgentUrl, other: str) -> bool:
-    """Whether the other address, absolute or relative, is on the same server."""
-    try:
-        parts = urlsplit(other)
-        if not parts.netloc and not parts.scheme:
-            return True
-        netloc = _netloc((parts.hostname or "").rstrip("."), parts.port, parts.scheme.lower())
-    except ValueError:
-        return False
-    return (parts.scheme.lower(), netloc) == (url.scheme, url.netloc)
-
-
 def check_header(name: Any, value: Any) -> None:
     """Raise ValueError if this header cannot be sent. The message never contains the value."""
     if not isinstance(name, str) or not _TOKEN.fullmatch(name):

@@ -15,8 +15,8 @@ from acp_notebook import timeouts
 from acp_notebook.agent import connection as module
 from acp_notebook.agent.connection import DETAIL_CHARS, Connection, RequestRefused
 from acp_notebook.agent.recordings import client_actions
-from acp_notebook.agent.transport import Ending, MemoryTransport, memory_pair
-from acp_notebook.errors import AgentDied, AgentError, ProtocolError, RecordingError
+from acp_notebook.agent.transport import LOCAL, Ending, MemoryTransport, Reach, memory_pair
+from acp_notebook.errors import AgentDied, AgentError, ConnectionLost, ProtocolError, RecordingError
 from acp_notebook.wire import jsonrpc, v1
 from acp_notebook.wire.jsonrpc import Garbage
 from tests import schema
@@ -420,13 +420,22 @@ def test_the_end_fails_open_requests_and_calls_the_handler_once() -> None:
     play(scene, tap)
 
 
-def test_an_agent_that_does_not_read_its_input_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("reach", "error", "words"),
+    [
+        (LOCAL, AgentDied, "stopped reading its input"),
+        (Reach(is_ours=False, is_local=False), ConnectionLost, "the server takes no messages"),
+    ],
+)
+def test_an_agent_that_does_not_read_its_input_is_given_up(
+    reach: Reach, error: type[AgentDied], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "MAX_UNSENT", 100)
 
     async def main() -> None:
         ours, _ = memory_pair()  # nobody starts the other end
         handler = Handler()
-        connection = Connection(ours, handler)
+        connection = Connection(ours, handler, reach=reach)
         connection.start()
         with contextlib.suppress(AgentDied):
             async with asyncio.timeout(LIMIT_S):
@@ -435,7 +444,8 @@ def test_an_agent_that_does_not_read_its_input_is_given_up(monkeypatch: pytest.M
                     await asyncio.sleep(0)
                     if connection.error is not None:
                         raise connection.error
-        assert "stopped reading its input" in str(connection.error)
+        assert type(connection.error) is error
+        assert words in str(connection.error)
         assert handler.log == [connection.error]
         connection._receive(b'{"jsonrpc":"2.0","method":"late"}\n')
         assert handler.log == [connection.error]

@@ -11,7 +11,6 @@ from acp_notebook.core.agent_url import (
     is_address,
     is_loopback,
     read_url,
-    same_origin,
     secrets_in_query,
 )
 
@@ -79,22 +78,6 @@ def test_the_identity_is_the_origin_and_the_path(text: str, identity: str, name:
 
 def test_a_token_in_the_query_is_found() -> None:
     assert secrets_in_query(read_url("wss://host/acp?token=abc&page=2&api_key=def")) == ["abc", "def"]
-
-
-@pytest.mark.parametrize(
-    ("other", "same"),
-    [
-        ("/elsewhere", True),
-        ("https://host/x", True),
-        ("https://host:443/x", True),
-        ("https://host:8443/x", False),
-        ("http://host/x", False),
-        ("//evil/x", False),
-        ("https://evil/x", False),
-    ],
-)
-def test_an_origin_is_scheme_host_and_port(other: str, same: bool) -> None:
-    assert same_origin(read_url("https://host/acp"), other) is same
 
 
 @pytest.mark.parametrize(

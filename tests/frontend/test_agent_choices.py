@@ -13,6 +13,7 @@ from acp_notebook.agent.permissions.consent_store import ConsentStore
 from acp_notebook.core import intents
 from acp_notebook.core.page_messages import AgentChoice, PickerAnswer
 from acp_notebook.frontend.agent_choices import AgentChoices, choices
+from tests.agent.remote.servers import python_server
 from tests.setup.test_resolve import bin, log
 from tests.waiting import wait_until
 
@@ -100,3 +101,20 @@ def test_nothing_runs_that_the_page_did_not_show(bin: Path, page: Page, way: str
 def test_an_agent_that_does_not_start_is_an_answer(bin: Path, page: Page) -> None:
     answer = page.ask(intents.StartAgent("1", "no-such-agent"))
     assert isinstance(answer.error, str) and "no command 'no-such-agent'" in answer.error
+
+
+def test_an_agent_with_an_address_is_listed_and_started(bin: Path, tmp_path: Path, page: Page) -> None:
+    server = python_server(tmp_path)
+    try:
+        config = tmp_path / "config"
+        config.mkdir(exist_ok=True)
+        settings = f'[agents.build]\nurl = "{server.url("ws")}"\ncwd = "/srv/project"\n'
+        (config / "config.toml").write_text(settings)
+        build = listed(page, "build")
+        assert (build.way, build.runs, build.install) == (None, "", "")
+        assert server.ledger.entries("connection") == [], "listing asks no server"
+        assert isinstance(page.ask(intents.StartAgent("1", "build")).model, str)
+        assert server.ledger.entries("session")[0]["cwd"] == "/srv/project"
+        page.opened.pop().agent.close()
+    finally:
+        server.stop()

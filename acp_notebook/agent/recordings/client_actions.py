@@ -48,6 +48,8 @@ def ended(ending: Ending | None, untaken: Sequence[int] = ()) -> ClientAction:
         return {"what": "closed"}
     stderr = ending.stderr[-MOST_STDERR:]
     action = {"what": "ended", "reason": ending.reason, "exit_code": ending.exit_code, "stderr": stderr}
+    if ending.is_lost:  # of a connection, which a remote agent may have survived
+        action |= {"lost": True, "may_pass": ending.may_pass}
     return action | ({"untaken": list(untaken)} if untaken else {})
 
 

@@ -281,6 +281,8 @@ class Replay(client_actions.ActionTap):
             code if isinstance(code, int) else None,
             stderr if isinstance(stderr, str) else "",
             unread=self._written - min(ends) + 1 if ends else 0,
+            is_lost=action.get("lost") is True,
+            may_pass=action.get("may_pass") is True,
         )
 
     # ---- waiting --------------------------------------------------------------------------------

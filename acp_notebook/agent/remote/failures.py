@@ -43,21 +43,32 @@ class Failure:
 
 RESTARTED_FAILURE = Failure(RESTARTED, True)
 INTERRUPTED = Failure("the connection was interrupted", True)
+UNFINISHED = Failure("the server did not finish its answer in time", True)
+GIVEN_UP = Failure("the server no longer answers: the connection was given up", True)
 NO_TLS = Failure(
     "the connection was interrupted while TLS was set up: does the server speak TLS there?", True
 )
 
 
+IN_USE = frozenset({"ReadError", "ReadTimeout", "WriteError", "WriteTimeout", "RemoteProtocolError"})
+"""What httpx raises when there was a connection: the request may have been written, whatever broke it."""
+
+
 def of_exception(error: BaseException) -> Failure:
     """The failure behind an exception of a library, by its causes."""
     causes = list(_causes(error))
-    for cause in causes:
+    names = {type(it).__name__ for it in causes}
+    connecting = causes if not IN_USE & names else []
+    for cause in connecting:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return Failure(_certificate(cause), unsent=True)
-    for cause in causes:
+    for cause in connecting:
         if isinstance(cause, ssl.SSLError):
             what = (getattr(cause, "reason", None) or "unknown").lower().replace("_", " ")
-            return Failure(f"TLS to the server failed ({what}): does it speak TLS on this port?", unsent=True)
+            return Failure(
+                f"TLS to the server failed ({what}): does it speak TLS on this port?",
+                unsent="ConnectError" in names,
+            )
         if isinstance(cause, socket.gaierror):
             return Failure(
                 "the server's name cannot be resolved (DNS): check its spelling and the network", True, True
@@ -66,7 +77,6 @@ def of_exception(error: BaseException) -> Failure:
             return Failure("the server refused the connection: is it running, on this port?", True, True)
         if getattr(cause, "errno", 0) in (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN):
             return Failure("the server cannot be reached: is this machine online?", True, True)
-    names = {type(it).__name__ for it in causes}
     said = " ".join(str(it) for it in causes)
     if "ProxyError" in names or "InvalidProxyStatus" in names:
         status = re.search(r"\b[345]\d\d\b", said)
@@ -135,6 +145,11 @@ def of_status(status: int, body: str = "", *, websocket: bool = False) -> Failur
     return Failure(f"the server answered {said}.{text}", status in PASSING)
 
 
+def seconds_to_wait(value: str) -> float | None:
+    """What Retry-After asks for; its other form, a date, depends on two clocks and is ignored."""
+    return float(value) if value.isascii() and value.isdigit() and len(value) < 7 else None
+
+
 def of_close(code: int, reason: str) -> Failure:
     """The failure of a WebSocket that the server closed."""
     said = f"{code}{f' {shortened}' if (shortened := _shortened(reason)) else ''}"
@@ -147,7 +162,7 @@ def of_close(code: int, reason: str) -> Failure:
     if code == 1006:
         return INTERRUPTED
     if code == 1011 and "ping timeout" in reason:
-        return Failure("the server no longer answers: the connection was given up", True)
+        return GIVEN_UP
     return Failure(f"the server closed the connection ({said})", True)
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import ssl
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from ... import timeouts
 from ...log import logger, suppressed
+from .failures import seconds_to_wait
 from .server import USER_AGENT, Server
 
 if TYPE_CHECKING:
     import httpx
 
 _log = logger(__name__)
+
+PIECE = 64 * 1024
 
 MAX_ERROR_BODY = 4096
 """How much of an error's body is read."""
@@ -36,20 +41,32 @@ def new_client(server: Server, tls: ssl.SSLContext | None) -> httpx.AsyncClient:
     )
 
 
+class Pieces:
+    """A body that is written in pieces, each within its own time limit: httpcore writes a text in one go."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for at in range(0, len(self._body), PIECE):
+            yield self._body[at : at + PIECE]
+
+
 async def error_body(answer: httpx.Response) -> str:
-    """The beginning of an error's body."""
+    """The beginning of an error's body, as far as it comes in time."""
     data = b""
-    async for chunk in answer.aiter_raw():
-        data += chunk
-        if len(data) >= MAX_ERROR_BODY:
-            break
+    with suppressed(_log, TimeoutError):
+        async with asyncio.timeout(timeouts.get().remote_error):
+            async for chunk in answer.aiter_raw():
+                data += chunk
+                if len(data) >= MAX_ERROR_BODY:
+                    break
     return data[:MAX_ERROR_BODY].decode("utf-8", "replace")
 
 
 def retry_after(answer: httpx.Response) -> float | None:
-    """The seconds in Retry-After; its other form, a date, depends on two clocks and is ignored."""
-    value = answer.headers.get("Retry-After", "")
-    return float(value) if value.isascii() and value.isdigit() and len(value) < 7 else None
+    """The seconds in Retry-After."""
+    return seconds_to_wait(answer.headers.get("Retry-After", ""))
 
 
 def keep_alive(answer: httpx.Response) -> None:

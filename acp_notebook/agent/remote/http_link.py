@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -41,6 +42,7 @@ class HttpLink:
         self._tls: ssl.SSLContext | None = None
         self._renewed = False
         """Whether the headers were made anew because of a 401, and nothing was accepted since."""
+        self._renewing = asyncio.Lock()
         self._interrupted: set[object] = set()
 
     async def prepare(self) -> None:
@@ -51,22 +53,29 @@ class HttpLink:
     def client(self) -> httpx.AsyncClient:
         return new_client(self.server, self._tls)
 
+    def request_headers(self) -> dict[str, str]:
+        """The headers that every request of this connection has."""
+        return {**self.server.with_cookies(self.headers), **self.id}
+
     def accepted(self) -> None:
         """The server has accepted the headers."""
         self._renewed = False
 
     async def renew(self, used: dict[str, str]) -> bool:
-        """Make the headers anew after a 401; return whether there are other ones to try."""
-        if self.headers != used:  # another request has renewed them meanwhile
-            return True
-        if self._renewed:
-            return False
-        self._renewed = True
-        try:
-            self.headers = await self.server.fresh_headers()
-        except HeadersFailed as error:
-            raise Ended(Failure(str(error))) from None
-        return self.headers != used
+        """Make the headers anew after a 401; return whether there are other ones to try.
+
+        Requests that are refused at the same time wait for the same renewal."""
+        async with self._renewing:
+            if self.headers != used:  # another request has renewed them meanwhile
+                return True
+            if self._renewed:
+                return False
+            self._renewed = True
+            try:
+                self.headers = await self.server.fresh_headers()
+            except HeadersFailed as error:
+                raise Ended(Failure(str(error))) from None
+            return self.headers != used
 
     # ---- interruptions -------------------------------------------------------------------------
 

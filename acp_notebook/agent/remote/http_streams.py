@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from ... import timeouts
 from ...log import logger
 from ...wire.jsonrpc import MAX_LINE
-from ..backoff import FIRST_PAUSE_S, Backoff
+from ..backoff import FIRST_PAUSE_S, LONGEST_PAUSE_S, Backoff
 from ..transport import MessagesLost, Silent
 from . import failures
 from .failures import Failure
@@ -51,9 +51,14 @@ class Stream:
         self.ready = ready
         """Done as soon as the stream is open, or something may be posted without it."""
         self.opened = False
+        self.is_connecting = False
+        self.is_over = False
+        """Whether it is to be read no longer, as soon as it has connected."""
         self.first_open = asyncio.Event()
         self.known = asyncio.Event()
         """Set when the server has got the request, or has answered it, by which it knows the session."""
+        self.unknown = 0
+        """How often the server did not know the session, since it was told about it."""
         self.last_id: str | None = None
         self.seen: deque[tuple[str, int]] = deque(maxlen=IDS_KEPT)
         self.may_repeat = False
@@ -84,8 +89,9 @@ class Stream:
     async def pause_until_known(self) -> None:
         """Wait before the next attempt to open the stream of a session that is being loaded."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(FIRST_PAUSE_S):
+            async with asyncio.timeout(min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0**self.unknown)):
                 await self.known.wait()
+        self.unknown = 0 if self.known.is_set() else self.unknown + 1
         self.known.clear()
 
     def set_ready(self) -> None:
@@ -108,6 +114,8 @@ class Streams:
         self._receive = receive
         self._is_attaching = is_attaching
         self._streams: dict[str | None, Stream] = {}
+        self.tasks: set[asyncio.Task[None]] = set()
+        """Those that read, also of streams that are about to end."""
         self._has_comments = False
         """Whether the server sends comments, so that a silent stream is a broken one."""
 
@@ -117,8 +125,13 @@ class Streams:
     def __getitem__(self, session: str | None) -> Stream:
         return self._streams[session]
 
-    def __iter__(self) -> Iterator[Stream]:
-        return iter([*self._streams.values()])
+    def is_ready(self, session: str) -> bool:
+        """Whether something may be posted for this session."""
+        return session in self._streams and self._streams[session].ready.done()
+
+    def is_unopened(self, session: str) -> bool:
+        """Whether the stream of this session has not been open yet."""
+        return session in self._streams and not self._streams[session].was_open
 
     def heard(self, session: str | None) -> int | None:
         """How many messages have come on the stream of this session; None if there is none."""
@@ -127,7 +140,12 @@ class Streams:
 
     def end(self, session: str | None) -> None:
         """Read this stream no longer."""
-        if (stream := self._streams.pop(session, None)) is not None:
+        if (stream := self._streams.pop(session, None)) is None:
+            return
+        self._link.settled(stream)
+        stream.set_ready()
+        stream.is_over = True
+        if not stream.is_connecting:  # anyio may leave a socket open whose connecting is cancelled
             stream.task.cancel()
 
     async def open(self, session: str | None) -> None:
@@ -136,6 +154,8 @@ class Streams:
         if stream is None or stream.task.done():
             stream = self._streams[session] = Stream(asyncio.get_running_loop().create_future())
             stream.task = asyncio.get_running_loop().create_task(self._read(session, stream))
+            self.tasks.add(stream.task)
+            stream.task.add_done_callback(self.tasks.discard)
         if not stream.ready.done():
             await asyncio.shield(stream.ready)
 
@@ -160,7 +180,11 @@ class Streams:
         clock = asyncio.get_running_loop().time
         while True:
             heard, began = stream.heard, clock()
+            stream.is_connecting = True
             failure, status, after = await self._read_once(session, stream)
+            stream.is_connecting = False
+            if stream.is_over:
+                return
             if stream.opened:  # this time
                 stream.reset()
                 if stream.heard > heard or clock() - began > LASTING_S:
@@ -187,7 +211,8 @@ class Streams:
         import httpx
 
         used = self._link.headers
-        headers = {**used, **self._link.id, "Accept": "text/event-stream", "Cache-Control": "no-store"}
+        headers = self._link.request_headers()
+        headers |= {"Accept": "text/event-stream", "Cache-Control": "no-store"}
         headers |= {"Acp-Session-Id": session} if session else {}
         headers |= {"Last-Event-ID": stream.last_id} if stream.last_id else {}
         limits = timeouts.get()
@@ -195,9 +220,14 @@ class Streams:
         parser = EventParser(MAX_LINE)
         try:
             async with (
+                asyncio.timeout(limits.remote_request) as opening,
                 self._link.client() as client,
                 client.stream("GET", self._link.server.url.text, headers=headers, timeout=timeout) as answer,
             ):
+                opening.reschedule(None)
+                stream.is_connecting = False
+                if stream.is_over:
+                    return None, None, None
                 if answer.status_code == 401 and await self._link.renew(used):
                     return None, None, 0.0
                 if answer.status_code != 200:
@@ -227,7 +257,7 @@ class Streams:
         except (httpx.HTTPError, OSError) as error:
             _log.debug("a stream broke: %s", type(error).__name__)  # its text may contain a header
             self._link.is_stale = True
-            failure = failures.of_exception(error)
+            failure = failures.UNFINISHED if isinstance(error, TimeoutError) else failures.of_exception(error)
             silent = isinstance(error, httpx.ReadTimeout)
             if silent and stream.opened and not self._has_comments:
                 self._doubt_silence(session, stream)
@@ -258,7 +288,9 @@ class Streams:
             self._link.report(MessagesLost(session, earlier))
 
     def _event(self, event: Event, session: str | None, stream: Stream) -> None:
-        if event.id and not stream.is_new(event.id, event.data):
+        if event.id == "":
+            stream.last_id = None
+        elif event.id is not None and not stream.is_new(event.id, event.data):
             return
         stream.heard += 1
         if not (event.data.startswith(b"{") and event.data.endswith(b"}")):

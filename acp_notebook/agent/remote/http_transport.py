@@ -13,7 +13,8 @@ twice, also if that is unknown.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ... import timeouts
@@ -24,11 +25,11 @@ from ..backoff import Backoff
 from ..transport import CLOSED, LinkChange, Silent
 from . import failures, library_logs
 from .failures import Failure
-from .http_client import error_body, retry_after
+from .http_client import Pieces, error_body, retry_after
 from .http_link import Ended, HttpLink
 from .http_streams import Streams
 from .outbox import one_line
-from .remote_transport import RemoteTransport
+from .remote_transport import SLOWEST_BYTES_S, RemoteTransport, time_to_arrive
 from .server import HeadersFailed, Server
 
 if TYPE_CHECKING:
@@ -41,8 +42,20 @@ T = TypeVar("T")
 ACCEPT = "application/json, text/event-stream"
 """For a POST. Some servers refuse one without both, although they answer with JSON only."""
 
+MOST_OVERTAKEN = 100
+"""So many queued messages are looked at, to find those that do not have to wait."""
+
 REFUSED = frozenset({401, 403, 404, 405, 410, 413, 415, 426, 429, 503})
 """Statuses by which the server says that it has not taken the message."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Attach:
+    """A request to load or resume a session."""
+
+    session: str
+    opened: bool
+    """Whether its stream was opened for this request, and ends if it fails."""
 
 
 class HttpTransport(RemoteTransport):
@@ -51,7 +64,7 @@ class HttpTransport(RemoteTransport):
     def __init__(self, server: Server) -> None:
         super().__init__(server)
         self._link = link = HttpLink(server, self._outlet, self._fail)
-        self._streams = Streams(link, self._message, lambda session: session in self._attaching.values())
+        self._streams = Streams(link, self._message, self._is_attaching)
         self._poster: httpx.AsyncClient | None = None
         """For messages. Each stream has a connection of its own: when one breaks, the others are not stuck to
         it, and on one from which a stream is read, httpcore's HTTP/2 does not notice that the server has room
@@ -62,8 +75,10 @@ class HttpTransport(RemoteTransport):
         """The sessions that are being closed, by the id of our request."""
         self._creating: set[int | str | None] = set()
         """Our requests for a new session: only the answers to these, once each, open a stream."""
-        self._attaching: dict[int | str | None, str] = {}
-        """The sessions that are being loaded or resumed, by the id of our request."""
+        self._attaching: dict[int | str | None, _Attach] = {}
+        """Our requests to load or resume a session, by id."""
+        self._forgotten: set[str] = set()
+        """Sessions whose last messages, such as a cancel, need no stream."""
         self._doubtful: dict[int | str | None, asyncio.TimerHandle] = {}
         """Our requests that the server may not have got, by id."""
         self.wire = ""
@@ -77,6 +92,15 @@ class HttpTransport(RemoteTransport):
         """Report interruptions, and when they are over, to this function."""
         self._link.listener = listener
 
+    def forget(self, session: str) -> None:
+        """Read the stream of this session no longer; it is opened again only if the session is."""
+        self._forgotten.add(session)
+        self._streams.end(session)
+
+    def reads(self, session: str | None) -> bool:
+        """Whether the stream of this session is read."""
+        return session in self._streams
+
     async def close(self) -> None:
         library_logs.leave_out_this_task()
         connected = bool(self._link.id) and not self._outlet.over
@@ -87,7 +111,7 @@ class HttpTransport(RemoteTransport):
         if connected and self._poster is not None:
             with suppressed(_log, Exception):  # the server drops the connection later by itself
                 async with asyncio.timeout(timeouts.get().remote_close):
-                    headers = {**self._link.headers, **self._link.id}
+                    headers = self._link.request_headers()
                     # Not `delete()`, which would read and decompress whatever the server answers.
                     async with self._poster.stream("DELETE", self._server.url.text, headers=headers):
                         pass
@@ -125,7 +149,7 @@ class HttpTransport(RemoteTransport):
         for handle in self._doubtful.values():
             handle.cancel()
         here = asyncio.current_task()
-        tasks = [it.task for it in self._streams] + ([self._task] if self._task else [])
+        tasks = [*self._streams.tasks, *([self._task] if self._task else [])]
         others = [it for it in tasks if it is not here]
         for task in others:
             task.cancel()
@@ -143,12 +167,19 @@ class HttpTransport(RemoteTransport):
     async def _post(self, line: bytes) -> None:
         """Send one message, and wait until the server has taken it or the message has failed."""
         route = read_route(line) or Route(None, None, False, None)
-        session = route.session if route.method is not None else self._asked.pop(route.id, None)
+        session = self._session(route)
+        if route.is_response:
+            self._asked.pop(route.id, None)
         attaches = route.is_request and route.method in ATTACH and session is not None
         if attaches and session is not None:
-            self._attaching[route.id] = session
+            self._attaching[route.id] = _Attach(session, session not in self._streams)
+            self._forgotten.discard(session)
         # While its stream is interrupted, the answer could not come.
-        if self._link.id and await self._withdrawn(route, self._streams.open(session)):
+        if (
+            self._link.id
+            and session not in self._forgotten
+            and await self._withdrawn(route, self._streams.open(session))
+        ):
             return
         if route.is_request and route.method == CLOSE and session is not None:
             self._leaving[route.id] = session
@@ -186,42 +217,100 @@ class HttpTransport(RemoteTransport):
             if not pause.result():
                 raise Ended(failure)
         self._link.settled(line)
-        self._not_taken(route, session, failure, status, after)
+        if route.is_response:
+            await self._replace(route, session, failure)
+        else:
+            self._not_taken(route, session, failure, status, after)
 
     async def _withdrawn(self, route: Route, waiting: Awaitable[Any]) -> bool:
-        """Wait, before the server has got this message. Returns whether its turn was cancelled meanwhile."""
-        if route.method != PROMPT or route.session is None:
-            await waiting
-            return False
-        cancelled = _task(self._out.remove(lambda line: _is_cancel(line, route.session)))
+        """Wait, before the server has got this message. Returns whether its turn was cancelled meanwhile.
+
+        Answers and cancels of other sessions do not wait for it."""
         wait = asyncio.ensure_future(waiting)
+        taking = self._take_aside(route, overtaken=True)
         try:
-            await asyncio.wait({wait, cancelled}, return_when=asyncio.FIRST_COMPLETED)
-            if not cancelled.done():
-                await wait
-                return False
+            while True:
+                await asyncio.wait({wait, taking}, return_when=asyncio.FIRST_COMPLETED)
+                if not taking.done():
+                    await wait
+                    return False
+                line = taking.result()
+                if route.method == PROMPT and _is_cancel(line, route.session):
+                    self._outlet.receive(_error(route.id, "cancelled before the server got it"))
+                    return True
+                taking = self._take_aside(route, overtaken=await self._post_aside(line))
         finally:
-            cancelled.cancel()
+            taking.cancel()
             wait.cancel()
-        self._outlet.receive(_error(route.id, "cancelled before the server got it"))
+
+    def _take_aside(self, first: Route, *, overtaken: bool) -> asyncio.Task[bytes]:
+        return _task(self._out.take(lambda lines: self._next(lines, first, overtaken)))
+
+    def _next(self, lines: Sequence[bytes], first: Route, overtaken: bool) -> int | None:
+        """Which message to take although the first one waits: the cancel of that prompt, or, if it may be
+        `overtaken`, an answer or a cancel of another session. Those of one session stay in their order."""
+        before = {self._session(first)}
+        for at in range(1, min(len(lines), MOST_OVERTAKEN)):
+            if (route := read_route(lines[at])) is None:
+                continue
+            session = self._session(route)
+            if first.method == PROMPT and route.method == CANCEL and session == first.session:
+                return at
+            is_urgent = route.is_response or route.method == CANCEL
+            goes_alone = session is not None and session not in before and self._streams.is_ready(session)
+            if overtaken and is_urgent and goes_alone:
+                return at
+            before.add(session)
+        return None
+
+    async def _post_aside(self, line: bytes) -> bool:
+        """Send an answer or a cancel before the first message. Returns whether others may follow."""
+        route = read_route(line)
+        assert route is not None, "`_next` has read it"
+        session = self._session(route)
+        failure, status, _ = await self._post_once(line, session, is_first=False)
+        if failure is not None and status in failures.GONE:
+            raise Ended(failures.RESTARTED_FAILURE if status in (404, 410) else failure)
+        if failure is not None and (failure.is_passing or status is None):
+            self._out.put_back(line)  # its turn comes, and more attempts
+            return False
+        if failure is not None and route.is_response:
+            await self._replace(route, session, failure)
+        if route.is_response:
+            self._asked.pop(route.id, None)
         return True
+
+    def _session(self, route: Route) -> str | None:
+        """Where a message of ours goes: a response goes where the request came from."""
+        return route.session if route.method is not None else self._asked.get(route.id)
 
     def _not_taken(
         self, route: Route, session: str | None, failure: Failure, status: int | None, after: float | None
     ) -> None:
-        """A message failed for good: tell the side that waits for an answer."""
+        """A message of ours failed for good: answer it in place of the agent."""
         if route.is_request and status is None:
             self._doubt(route, session, failure)
         elif route.is_request:
+            self._detach(route.id)
+            self._creating.discard(route.id)
+            self._leaving.pop(route.id, None)
             data: dict[str, Any] = {"status": status}
             if after is not None:
                 data["retryAfter"] = after
             self._outlet.receive(_error(route.id, failure.reason, data))
-        elif route.is_response:
-            self._asked[route.id] = session or ""
-            self._out.put(_error(route.id, f"the client's answer did not arrive: {failure.reason}") + b"\n")
         else:
             _log.debug("a notification was not taken: %s", failure.reason)
+
+    async def _replace(self, route: Route, session: str | None, failure: Failure) -> None:
+        """An answer of ours failed for good: answer the agent's request with an error, which is tried once.
+
+        It is not queued: the bytes that are queued tell which requests the server has not got."""
+        error = _error(route.id, f"the client's answer did not arrive: {failure.reason}")
+        again, status, _ = await self._post_once(error, session, is_first=False)
+        if again is not None and status in failures.GONE:
+            raise Ended(again)
+        if again is not None:
+            _log.warning("the agent got no answer to its request: %s", again.reason)
 
     def _doubt(self, route: Route, session: str | None, failure: Failure) -> None:
         """The server may have got this request. If nothing more is heard of it, the connection is over."""
@@ -240,9 +329,11 @@ class HttpTransport(RemoteTransport):
         self._doubtful[route.id] = loop.call_later(timeouts.get().remote_doubt, check)
 
     async def _post_once(
-        self, line: bytes, session: str | None
+        self, line: bytes, session: str | None, *, is_first: bool = True
     ) -> tuple[Failure | None, int | None, float | None]:
-        """Send the message. Returns why it failed, the status, and the wait that the server asks for."""
+        """Send the message. Returns why it failed, the status, and the wait that the server asks for.
+
+        `is_first`: whether it is the first one of the queue."""
         import httpx
 
         if self._link.is_stale:
@@ -250,34 +341,54 @@ class HttpTransport(RemoteTransport):
             self._poster, self._link.is_stale = self._link.client(), False
         assert self._poster is not None
         of_session = {"Acp-Session-Id": session} if session else {}
-        self._out.begin()
-        for _ in range(2):
-            headers = {**self._link.headers, "Content-Type": "application/json", "Accept": ACCEPT}
-            headers |= {**self._link.id, **of_session}
+        limits = timeouts.get()
+        if is_first:
+            self._out.begin()
+        for is_last in (False, True):
+            headers = {**self._link.request_headers(), **of_session}
+            headers |= {"Content-Type": "application/json", "Accept": ACCEPT}
+            headers |= {"Content-Length": str(len(line))}
             used = self._link.headers
             try:
-                async with self._poster.stream(
-                    "POST", self._server.url.text, content=line, headers=headers, extensions=self._trace()
-                ) as answer:
+                async with (
+                    asyncio.timeout(self._most_time(line)),
+                    self._poster.stream(
+                        "POST",
+                        self._server.url.text,
+                        content=Pieces(line),
+                        headers=headers,
+                        extensions=self._trace(),
+                        timeout=httpx.Timeout(
+                            limits.remote_post,
+                            connect=limits.remote_connect,
+                            read=limits.remote_post + time_to_arrive(len(line)),
+                            pool=None,
+                        ),
+                    ) as answer,
+                ):
                     self.wire = answer.http_version
                     if answer.status_code in (200, 202, 204):
                         self._link.accepted()
                         await self._take(answer)
                         return None, answer.status_code, None
-                    if answer.status_code in REFUSED or 300 <= answer.status_code < 400:
+                    if is_first and (answer.status_code in REFUSED or 300 <= answer.status_code < 400):
                         self._out.refused()
-                    if answer.status_code == 401 and self._link.id and await self._link.renew(used):
-                        self._out.begin()
+                    refused = answer.status_code == 401 and bool(self._link.id) and not is_last
+                    if refused and await self._link.renew(used):
+                        if is_first:
+                            self._out.begin()
                         continue
                     failure = failures.of_status(answer.status_code, await error_body(answer))
                     return failure, answer.status_code, retry_after(answer)
             except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
                 _log.debug("a POST failed: %s", type(error).__name__)  # its text may contain a header
-                failure = failures.while_sending(failures.of_exception(error), len(line))
-                if failure.unsent:
+                late = isinstance(error, TimeoutError)
+                failure = failures.UNFINISHED if late else failures.of_exception(error)
+                failure = failures.while_sending(failure, len(line))
+                if is_first and failure.unsent:
                     self._out.refused()
                 return failure, None, None
-        raise AssertionError("unreachable: the headers are made anew only once")
+        raise AssertionError("unreachable: the last attempt returns")
 
     async def _take(self, answer: httpx.Response) -> None:
         """Take the body of an accepted POST; that of `initialize` opens the connection."""
@@ -294,6 +405,10 @@ class HttpTransport(RemoteTransport):
             await self._streams.open(None)
         if body.strip():
             self._message(one_line(body), None)
+
+    def _most_time(self, line: bytes) -> float | None:
+        """For the message and its answer. The start of an agent has a limit of its own."""
+        return timeouts.get().remote_request + len(line) / SLOWEST_BYTES_S if self._link.id else None
 
     def _trace(self) -> dict[str, Any]:
         if self._link.id:
@@ -324,18 +439,28 @@ class HttpTransport(RemoteTransport):
                 # At once, for updates that follow; a POST for the session waits until it is open.
                 opening = asyncio.get_running_loop().create_task(self._streams.open(route.opened))
                 opening.add_done_callback(_retrieved)
-            attached = self._attaching.get(route.id)
-            if attached is None or self._streams[attached].was_open:
-                self._attaching.pop(route.id, None)
-            else:
-                self._streams[attached].known.set()
-                confirming = asyncio.get_running_loop().create_task(self._confirm(attached, route, data))
+            if route.is_error:
+                self._detach(route.id)
+            attach = self._attaching.get(route.id)
+            if attach is not None and self._streams.is_unopened(attach.session):
+                self._streams[attach.session].known.set()
+                confirming = _task(self._confirm(attach.session, route, data))
                 confirming.add_done_callback(_retrieved)
                 return
+            self._attaching.pop(route.id, None)
             left = self._leaving.pop(route.id, None)
             if left is not None:
                 self._streams.end(left)
         self._outlet.receive(data)
+
+    def _is_attaching(self, session: str | None) -> bool:
+        return any(it.session == session for it in self._attaching.values())
+
+    def _detach(self, id: int | str | None) -> None:
+        """The request to load or resume a session has failed."""
+        attach = self._attaching.pop(id, None)
+        if attach is not None and attach.opened and not self._is_attaching(attach.session):
+            self._streams.end(attach.session)
 
     async def _confirm(self, session: str, route: Route, answer: bytes) -> None:
         """Pass on the answer to a load or resume when the session's stream is open; else it has failed."""
@@ -344,7 +469,7 @@ class HttpTransport(RemoteTransport):
             async with asyncio.timeout(timeouts.get().remote_stream):
                 await stream.first_open.wait()
         except TimeoutError:
-            self._streams.end(session)
+            self._detach(route.id)
             answer = _error(route.id, "the server opened the session, but has no stream for it")
         self._attaching.pop(route.id, None)
         self._outlet.receive(answer)

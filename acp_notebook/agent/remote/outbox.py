@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ..transport import Ended, Ending, Receive
 from .failures import Failure
@@ -44,18 +44,22 @@ class Outbox:
             await self._wake.wait()
         return self._lines[0]
 
-    async def remove(self, unwanted: Callable[[bytes], bool]) -> None:
-        """Wait for a message like this behind the first one, and take it out of the queue.
+    async def take(self, choose: Callable[[Sequence[bytes]], int | None]) -> bytes:
+        """Wait until `choose` finds a message behind the first one, and take it out of the queue.
 
         Only for whoever has the first message and waits before it is sent."""
-        while True:
-            for at in range(1, len(self._lines)):
-                if unwanted(self._lines[at]):
-                    self._size -= len(self._lines[at]) + 1
-                    del self._lines[at]
-                    return
+        while (at := choose(self._lines)) is None:
             self._wake.clear()
             await self._wake.wait()
+        line = self._lines[at]
+        self._size -= len(line) + 1
+        del self._lines[at]
+        return line
+
+    def put_back(self, line: bytes) -> None:
+        """Queue a message that was taken out again, behind the first one."""
+        self._lines.insert(1, line)
+        self._size += len(line) + 1
 
     def begin(self) -> None:
         """From now on, the server may get the first message."""

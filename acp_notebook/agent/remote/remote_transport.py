@@ -8,6 +8,17 @@ from ..transport import Ended, Receive
 from .outbox import Outbox, Outlet
 from .server import Server
 
+SLOWEST_BYTES_S = 32_000
+"""A network that is slower than this is too slow for large messages."""
+
+MOST_BUFFERED = 4 << 20
+"""What the system may still have to send after everything was written: the limit of Linux."""
+
+
+def time_to_arrive(size: int) -> float:
+    """How many seconds a message of this size may take after it was written."""
+    return min(size, MOST_BUFFERED) / SLOWEST_BYTES_S
+
 
 class RemoteTransport:
     """A `Transport` to one server; a profile of the protocol implements `_run` and `close`."""

@@ -93,11 +93,17 @@ class Server:
             )
         return context
 
-    def cookie_header(self) -> str | None:
-        """The value of the Cookie header; None if there are no cookies for this server."""
+    def with_cookies(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """The headers with all cookies in one: of equal names, the server's newest wins, not the user's."""
+        own = next((value for name, value in headers.items() if name.lower() == "cookie"), "")
         request = self._as_request()
         self.cookies.add_cookie_header(request)
-        return request.get_header("Cookie")
+        merged = {it.partition("=")[0]: it for it in _cookies(own)}
+        for it in _cookies(request.get_header("Cookie") or ""):
+            merged.pop(it.partition("=")[0], None)
+            merged[it.partition("=")[0]] = it
+        rest = {name: value for name, value in headers.items() if name.lower() != "cookie"}
+        return rest | ({"Cookie": "; ".join(merged.values())} if merged else {})
 
     def keep_cookies(self, headers: Iterable[tuple[str, str]]) -> None:
         """Keep the cookies of a response."""
@@ -121,6 +127,10 @@ class _Response:
 
     def info(self) -> Message:
         return self.headers
+
+
+def _cookies(header: str) -> list[str]:
+    return [stripped for it in header.split(";") if (stripped := it.strip())]
 
 
 def _secrets(name: str, value: str) -> list[str]:

@@ -9,6 +9,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+MAX_ID = 1000
+"""Characters of an id. A longer one, or one that no header can carry, counts as none."""
+
 _BREAK = re.compile(rb"\r\n|\n|\r")
 
 
@@ -18,10 +21,12 @@ class EventTooLong(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event with data. `id`: its own, not that of an event before it: a server may number only some."""
+    """An event with data."""
 
     data: bytes
     id: str | None
+    """Its own, not that of an event before it: a server may number only some. "": from here on, the events
+    before it are no longer numbered."""
 
 
 class EventParser:
@@ -80,9 +85,11 @@ class EventParser:
             self._data.append(value)
             self._data_size += len(value)
             self._check()
-        elif name == b"id" and b"\0" not in value:
-            self._id = value.decode("utf-8", "replace")
-        elif name not in (b"event", b"id", b"retry"):
+        elif name == b"id":
+            text = value.decode("utf-8", "replace")
+            is_usable = len(text) <= MAX_ID and text.isascii() and text.isprintable()
+            self._id = text if is_usable else ""
+        elif name not in (b"event", b"retry"):
             self.is_damaged = True
         return None
 

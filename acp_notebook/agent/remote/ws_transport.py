@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 from ... import timeouts
 from ...log import logger, suppressed
 from ...wire.jsonrpc import MAX_LINE
+from ..backoff import Backoff
 from ..transport import CLOSED
 from . import failures, library_logs
 from .failures import Failure
 from .outbox import one_line
-from .remote_transport import RemoteTransport
+from .remote_transport import RemoteTransport, time_to_arrive
 from .server import USER_AGENT, HeadersFailed, Server
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ class WebSocketTransport(RemoteTransport):
         self._unanswered = 0
         """The size of the newest message, if nothing has come since it was sent."""
         self._is_sending = False
+        self._heard = 0
+        """How many bytes have come."""
+        self._is_given_up = False
 
     def __repr__(self) -> str:
         state = "ended" if self._outlet.over else "connecting" if self._socket is None else "open"
@@ -57,14 +61,14 @@ class WebSocketTransport(RemoteTransport):
         from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
         try:
-            failure = await self._talk()
+            failure = await self._talk_when_allowed()
         except HeadersFailed as error:
             failure = Failure(str(error))
         except InvalidStatus as error:
             body = bytes(error.response.body or b"")[: failures.BODY_CHARS * 4].decode("utf-8", "replace")
             failure = failures.of_status(error.response.status_code, body, websocket=True)
         except ConnectionClosed as error:
-            failure = _of_closed(error)
+            failure = failures.GIVEN_UP if self._is_given_up else _of_closed(error)
         except (WebSocketException, OSError, TimeoutError, EOFError, ValueError) as error:
             _log.debug("the connection failed", exc_info=True)
             failure = failures.of_exception(error)
@@ -75,18 +79,34 @@ class WebSocketTransport(RemoteTransport):
             failure = Failure(f"the connection failed: {type(error).__name__}", True)
         self._outlet.end(failures.while_sending(failure, self._unanswered), self._out.untouched)
 
+    async def _talk_when_allowed(self) -> Failure:
+        """Connect, as late as a server wants that takes no connection at the moment."""
+        from websockets.exceptions import InvalidStatus
+
+        backoff = Backoff()
+        while True:
+            try:
+                return await self._talk()
+            except InvalidStatus as error:
+                values = error.response.headers.get_all("Retry-After")
+                after = failures.seconds_to_wait(values[0]) if values else None
+                if error.response.status_code not in (429, 503) or after is None:
+                    raise
+                self.stage = "waiting until the server takes connections again, as it asked for"
+                if not await backoff.pause(after):
+                    raise
+
     async def _talk(self) -> Failure:
         """Connect and pass messages both ways until the server closes the connection."""
-        headers = await self._server.fresh_headers()
-        if (cookies := self._server.cookie_header()) is not None:
-            headers["Cookie"] = cookies
+        headers = self._server.with_cookies(await self._server.fresh_headers())
         self.stage = "looking up the server's name, connecting to it or setting up TLS"
         async with self._connect(headers) as socket:
             self._socket = socket
             self.stage = "waiting for the answer to initialize"
             if socket.response is not None:
                 self._server.keep_cookies(socket.response.headers.raw_items())
-            sender = asyncio.get_running_loop().create_task(self._send(socket))
+            loop = asyncio.get_running_loop()
+            sender, watcher = loop.create_task(self._send(socket)), loop.create_task(self._watch(socket))
             try:
                 async for frame in socket:
                     if not self._is_sending:  # else it answers something before
@@ -95,7 +115,8 @@ class WebSocketTransport(RemoteTransport):
                         self._outlet.receive(one_line(frame.encode("utf-8", "surrogatepass")))
             finally:
                 sender.cancel()
-                await asyncio.gather(sender, return_exceptions=True)  # `_run` reports the cause
+                watcher.cancel()
+                await asyncio.gather(sender, watcher, return_exceptions=True)  # `_run` reports the cause
         return failures.of_close(socket.close_code or 1006, socket.close_reason or "")
 
     def _connect(self, headers: dict[str, str]) -> Any:
@@ -106,10 +127,17 @@ class WebSocketTransport(RemoteTransport):
         def opened() -> None:
             self.stage = "waiting for the server to open the WebSocket"
 
+        def heard(size: int) -> None:
+            self._heard += size
+
         class Socket(ClientConnection):
             def connection_made(self, transport: Any) -> None:
                 opened()  # TCP and TLS
                 super().connection_made(transport)
+
+            def data_received(self, data: bytes) -> None:
+                heard(len(data))
+                super().data_received(data)
 
         class Connect(connect):
             """Follows no redirect: headers must not go to another server."""
@@ -128,11 +156,37 @@ class WebSocketTransport(RemoteTransport):
             max_queue=MAX_QUEUE,
             open_timeout=None,  # the start timeout counts
             close_timeout=limits.remote_close,
-            ping_interval=limits.remote_ping,
-            ping_timeout=limits.remote_pong,
+            ping_interval=None,  # `_watch` pings
             proxy=True if server.uses_proxy else None,
             ssl=server.tls() if server.url.is_secure else None,
         )
+
+    async def _watch(self, socket: ClientConnection) -> None:
+        """End the connection when the server is gone.
+
+        A pong that waits behind a long message, in either direction, is late and not lost: as long as
+        something comes, or goes out, the server is there."""
+        while True:
+            await asyncio.sleep(timeouts.get().remote_ping)
+            pong = asyncio.get_running_loop().create_task(_pong(socket))
+            try:
+                while not pong.done():
+                    before = _, unwritten = self._progress(socket)
+                    limit = timeouts.get().remote_pong
+                    if not unwritten:
+                        limit += time_to_arrive(self._unanswered)
+                    await asyncio.wait({pong}, timeout=limit)
+                    if not pong.done() and self._progress(socket) == before:
+                        self._is_given_up = True
+                        socket.transport.abort()
+                        return
+                await pong
+            finally:
+                pong.cancel()
+
+    def _progress(self, socket: ClientConnection) -> tuple[int, int]:
+        """Differs as long as bytes come or go."""
+        return self._heard, socket.transport.get_write_buffer_size()
 
     async def _send(self, socket: ClientConnection) -> None:
         while True:
@@ -142,6 +196,11 @@ class WebSocketTransport(RemoteTransport):
             await socket.send(line, text=True)  # waits while the network is full
             self._is_sending = False
             self._out.sent()
+
+
+async def _pong(socket: ClientConnection) -> None:
+    """Send a ping and wait for the answer."""
+    await (await socket.ping())
 
 
 def _of_closed(error: Any) -> Failure:

@@ -28,6 +28,8 @@ class Route(Struct, frozen=True):
     """The session that the message is about."""
     opened: str | None = None
     """The session that this response opened."""
+    is_error: bool = False
+    """Whether this response is an error."""
 
     @property
     def is_request(self) -> bool:
@@ -47,6 +49,7 @@ class _Message(Struct):
     method: str | UnsetType = UNSET
     params: Raw = Raw(b"null")
     result: Raw = Raw(b"null")
+    error: Raw = Raw(b"null")
 
 
 _message = msgspec.json.Decoder(_Message)
@@ -62,7 +65,9 @@ def read_route(line: bytes) -> Route | None:
         return None
     id = None if found.id is UNSET else found.id
     method = None if found.method is UNSET else found.method
-    return Route(method, id, found.id is not UNSET, _session_in(found.params), _session_in(found.result))
+    of, opened = _session_in(found.params), _session_in(found.result)
+    is_error = method is None and bytes(found.error) != b"null"
+    return Route(method, id, found.id is not UNSET, of, opened, is_error)
 
 
 def _session_in(value: Raw) -> str | None:

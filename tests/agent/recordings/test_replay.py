@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
+from acp_notebook.agent.recordings import client_actions
 from acp_notebook.agent.recordings.recording import Entry, Recording, load
 from acp_notebook.agent.recordings.replay import Replay, ReplayTransport
 from acp_notebook.agent.transport import Ending
@@ -235,3 +236,25 @@ def test_a_recording_of_another_client_is_replayed(tmp_path: Path) -> None:
         turns = [session.prompt(prompt, timeout=LIMIT_S) for prompt in prompts]
     assert [turn.stop_reason for turn in turns] == ["end_turn", "end_turn"]
     assert all(turn.text and turn.tool_calls for turn in turns)
+
+
+@pytest.mark.parametrize("may_pass", [True, False])
+def test_the_end_of_a_connection_is_replayed_as_one(may_pass: bool) -> None:
+    ending = Ending("the connection was interrupted", is_lost=True, may_pass=may_pass)
+
+    async def main() -> None:
+        played = Played(Entry("did", client_actions.ended(ending)))
+        await played.send()
+        assert played.endings == [ending]
+
+    asyncio.run(main())
+
+
+def test_an_ending_of_an_older_recording_is_that_of_a_process() -> None:
+    async def main() -> None:
+        old = {"what": "ended", "reason": "the agent exited with code 3", "exit_code": 3, "stderr": "oh"}
+        played = Played(Entry("did", old))
+        await played.send()
+        assert played.endings == [Ending("the agent exited with code 3", 3, "oh")]
+
+    asyncio.run(main())

@@ -32,6 +32,8 @@ class Peer:
 
     url: str
     ledger: Ledger
+    wire: str
+    """What is negotiated: the version of HTTP, or "WebSocket"."""
     options: dict[str, Any] = field(default_factory=dict)
 
 
@@ -87,7 +89,8 @@ def peer(request: pytest.FixtureRequest) -> Peer:
     server = request.getfixturevalue(name)
     assert isinstance(server, Server)
     ca = {"ca": request.getfixturevalue("authority").ca} if name == "python_tls" else {}
-    return Peer(server.url(wire), server.ledger, ca)
+    version = "HTTP/2" if name == "python_tls" else "HTTP/1.1"
+    return Peer(server.url(wire), server.ledger, version if wire == "http" else "WebSocket", ca)
 
 
 @pytest.fixture(params=["ws", "http"])

@@ -20,8 +20,9 @@ from tests.agent.remote.certificates import Authority
 from tests.agent.remote.conftest import Connect
 from tests.agent.remote.fault_proxy import FaultProxy
 from tests.agent.remote.raw_http import Reply, Request
-from tests.agent.remote.servers import Server
+from tests.agent.remote.servers import Server, typescript_server
 from tests.session.helpers import LIMIT_S, notices
+from tests.waiting import wait_until
 
 TOKEN = "Zq7-very-secret-token-91c2"
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}
@@ -336,3 +337,42 @@ def test_a_header_with_a_space_at_its_end_is_refused_without_its_value() -> None
     with pytest.raises(ValueError, match="begins or ends with a space") as caught:
         acp.connect("wss://127.0.0.1:1/acp", cwd="/srv", headers={"Authorization": f"Bearer {TOKEN} "})
     assert TOKEN not in str(caught.value)
+
+
+def test_the_users_cookies_and_those_of_the_server_are_both_sent(
+    folder: Path, wire: str, connect: Connect
+) -> None:
+    """The load balancer of this server refuses what comes without its own."""
+    server = typescript_server(folder, "--sticky", name="cookies")
+    try:
+        with FaultProxy(server.port) as proxy:
+            session = connect(proxy.url(wire), headers={"cookie": "theme=dark; affinity=old"})
+            session.prompt("hello", timeout=LIMIT_S)
+            proxy.strike("cut")
+            wait_until(lambda: proxy.accepted > 1 or session.status == "disconnected", "the cut is noticed")
+            session.prompt("again", timeout=LIMIT_S)
+            first, *later = (it.headers["cookie"] for it in proxy.requests)
+            assert first == "theme=dark; affinity=old"
+            assert set(later) == {"theme=dark; affinity=node-1"}
+            session.agent.close()
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize(
+    ("given", "stored", "sent"),
+    [
+        ({}, [], None),
+        ({}, ["a=1"], "a=1"),
+        ({"Cookie": "b=2"}, [], "b=2"),
+        ({"COOKIE": "b=2; c=3;"}, ["a=1"], "b=2; c=3; a=1"),
+        ({"Cookie": "a=old; b=2"}, ["a=1"], "b=2; a=1"),
+        ({"Cookie": "a=old"}, ["a=1; Max-Age=0"], "a=old"),
+    ],
+)
+def test_cookies_are_merged_by_name(given: dict[str, str], stored: list[str], sent: str | None) -> None:
+    server = AgentServer(read_url("https://agents.example/acp"))
+    server.keep_cookies(("Set-Cookie", it) for it in stored)
+    headers = server.with_cookies({"X-A": "1", **given})
+    assert headers.pop("X-A") == "1"
+    assert list(headers.values()) == ([] if sent is None else [sent])

@@ -6,6 +6,7 @@ import errno
 import socket
 import ssl
 
+import httpx
 import pytest
 
 from acp_notebook.agent.remote import failures
@@ -37,6 +38,38 @@ def test_the_cause_decides() -> None:
             raise RuntimeError("All connection attempts failed") from error
     except RuntimeError as error:
         assert "DNS" in failures.of_exception(error).reason
+
+
+def chained(outer: Exception, inner: Exception) -> Exception:
+    """As httpx reports what happened below it."""
+    outer.__cause__ = inner
+    return outer
+
+
+BAD_MAC = ssl.SSLError(1, "[SSL: DECRYPTION_FAILED_OR_BAD_RECORD_MAC]")
+NO_ROUTE = OSError(errno.EHOSTUNREACH, "No route to host")
+
+
+@pytest.mark.parametrize(
+    ("error", "unsent"),
+    [
+        (chained(httpx.ConnectError(""), ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER]")), True),
+        (chained(httpx.ConnectError(""), NO_ROUTE), True),
+        (chained(httpx.ConnectTimeout(""), TimeoutError()), True),
+        (chained(httpx.ReadError(""), BAD_MAC), False),
+        (chained(httpx.WriteError(""), BAD_MAC), False),
+        (chained(httpx.ReadError(""), NO_ROUTE), False),
+        (chained(httpx.WriteError(""), NO_ROUTE), False),
+        (chained(httpx.ReadError(""), ConnectionRefusedError(errno.ECONNREFUSED, "refused")), False),
+        (chained(httpx.RemoteProtocolError(""), BAD_MAC), False),
+        (BAD_MAC, False),
+    ],
+)
+def test_only_what_fails_before_the_request_was_certainly_not_sent(error: Exception, unsent: bool) -> None:
+    found = failures.of_exception(error)
+    assert found.unsent is unsent
+    if not unsent:
+        assert "speak TLS" not in found.reason or error is BAD_MAC
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,9 @@ MOST_MB = 200.0
 ALWAYS = ("endless_headers", "slow_loris", "body_bomb", "event_bomb", "huge_frame", "deflate_bomb")
 """In every run; each attack starts a process, so that the others are for --full."""
 
+QUICK = ("endless_error", "endless_header", "endless_body", "redirect_loop")
+"""By HTTP also in every run: about two seconds each."""
+
 BY_HTTP = (
     "endless_headers",
     "endless_header",
@@ -69,7 +72,8 @@ def probe(url: str) -> dict[str, Any]:
 def cases() -> Iterator[Any]:
     for wire, attacks in (("http", BY_HTTP), ("ws", BY_WEBSOCKET)):
         for name in attacks:
-            yield pytest.param(wire, name, marks=() if name in ALWAYS else pytest.mark.slow)
+            always = name in ALWAYS or (wire == "http" and name in QUICK)
+            yield pytest.param(wire, name, marks=() if always else pytest.mark.slow)
 
 
 @pytest.mark.parametrize(("wire", "attack"), list(cases()))

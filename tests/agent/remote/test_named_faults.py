@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -614,22 +615,48 @@ def test_a_server_cannot_make_us_wait_for_hours(
     goes_on(session, python)
 
 
+@pytest.mark.parametrize("what", ["a stream", "the WebSocket"])
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_server_that_takes_no_connection_is_asked_again_when_it_says(
+    proxy: FaultProxy, python: Server, connect: Connect, what: str, status: int
+) -> None:
+    times: list[float] = []
+
+    def rule(request: Request) -> Reply | None:
+        if what == "a stream" and not request.opens_session_stream:
+            return None
+        times.append(time.monotonic())
+        return Reply(status, {"Retry-After": "1"}) if len(times) == 1 else None
+
+    proxy.rule = rule
+    session = connect(proxy.url("http" if what == "a stream" else "ws"))
+    goes_on(session, python)
+    first, second, *_ = times
+    assert second - first >= 0.9
+
+
+def test_a_websocket_that_is_refused_for_too_many_requests_says_so(proxy: FaultProxy) -> None:
+    for after in ({}, {"Retry-After": "86400"}):
+        proxy.rule = lambda request, after=after: Reply(429, after)
+        with pytest.raises(acp.ConnectionLost, match="429") as caught:
+            acp.connect(proxy.url("ws"), cwd="/srv", start_timeout=20.0)
+        assert caught.value.may_pass
+
+
 @pytest.mark.parametrize("seconds", [1.0, pytest.param(10.0, marks=pytest.mark.slow)])
-def test_a_gateway_that_fails_for_a_while_sends_no_prompt_twice(
+def test_a_gateway_that_fails_for_a_while_loses_no_prompt_and_sends_none_twice(
     proxy: FaultProxy, python: Server, wire: str, connect: Connect, seconds: float
 ) -> None:
-    """502 for some seconds, in which streams and connections break, too."""
+    """502 for some seconds, in which streams and connections break, too: the prompt waits."""
     session = connect(proxy.url(wire))
     goes_on(session, python, "before")
+    before = proxy.accepted
     proxy.strike("refuse", seconds=seconds)
-    prompt = f"during {session.id}"
-    try:
-        session.prompt(prompt, timeout=LIMIT_S)
-    except acp.Error as error:
-        assert fits(str(error))
-        wait_until(lambda: not proxy.refuses, "the gateway is back")
-    assert python.ledger.prompts(prompt) <= 1
-    goes_on(session, python, "after")
+    wait_until(partial(noticed, session, proxy, before), "the cut is noticed")
+    assert proxy.refuses or seconds < 10
+    goes_on(session, python, "during")
+    assert not proxy.refuses
+    assert [turn.status for turn in session.turns] == ["done", "done"]
 
 
 def test_a_gateway_that_fails_in_a_turn_does_not_end_it(

@@ -26,7 +26,7 @@ BYTES_UP, BYTES_DOWN = 1_500, 7_000
 """About what a turn of the scene takes on each side; a fault behind its end strikes the next one."""
 
 MOST_S = 60.0
-FEW = 10
+FEW = 20
 MANY = 200
 
 

@@ -45,3 +45,16 @@ def test_a_cut_event_is_known_to_be_one() -> None:
     parser = EventParser(1000)
     assert list(parser.feed(b'data: {"a"')) == []
     assert parser.inside
+
+
+@pytest.mark.parametrize("id", [b"x" * 1001, "caf\u00e9".encode(), b"a\x01b", b"\xff", b"a\0b"])
+def test_an_id_that_is_long_or_strange_numbers_nothing(id: bytes) -> None:
+    """It would be sent back in a header."""
+    (event,) = EventParser(1 << 20).feed(b"id: " + id + b"\ndata: {}\n\n")
+    assert event == Event(b"{}", "")
+
+
+def test_an_id_of_printable_characters_is_kept() -> None:
+    id = b"aZ-09_~!" * 125
+    (event,) = EventParser(1 << 20).feed(b"id: " + id + b"\ndata: {}\n\n")
+    assert event == Event(b"{}", id.decode())

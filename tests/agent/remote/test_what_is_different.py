@@ -14,7 +14,7 @@ import acp_notebook as acp
 from tests.agent.remote.conftest import THEIR_CWD, Connect
 from tests.agent.remote.fault_proxy import FaultProxy
 from tests.agent.remote.servers import Server, typescript_server
-from tests.session.helpers import LIMIT_S, notices
+from tests.session.helpers import LIMIT_S, begun, notices
 
 FOREIGN_WORDS = ("process", "arguments", "stderr", "started again", "exited", "pid ")
 
@@ -157,3 +157,23 @@ def test_an_agent_on_another_machine_is_reached_through_the_proxy(
     session = connect("http://build.invalid/acp", insecure=True)
     assert session.prompt("hello", timeout=LIMIT_S).text == "You said: hello"
     assert {it.headers["host"] for it in proxy.requests} == {"build.invalid"}
+
+
+def test_a_recorded_loss_of_the_connection_is_replayed_as_one(
+    proxy: FaultProxy, tmp_path: Path, connect: Connect
+) -> None:
+    path = tmp_path / "run.jsonl"
+    session = connect(proxy.url("ws"), record=path)
+    turn = begun(session.start("words 2000 10"))
+    proxy.strike("reset")
+    with pytest.raises(acp.ConnectionLost) as lost:
+        turn.wait(LIMIT_S)
+    session.agent.close()
+    replayed = connect("demo", cassette=acp.Cassette(path), cwd=None)
+    again = replayed.start("words 2000 10")
+    with pytest.raises(acp.ConnectionLost) as caught:
+        again.wait(LIMIT_S)
+    assert str(caught.value) == str(lost.value)
+    assert caught.value.may_pass == lost.value.may_pass
+    assert again.text == turn.text
+    assert notices(replayed) == notices(session)

@@ -7,6 +7,7 @@ import pytest
 import acp_notebook as acp
 from acp_notebook.core.snapshot import Message
 from tests.agent.remote.conftest import THEIR_CWD, Connect, Peer
+from tests.agent.remote.fault_proxy import FaultProxy
 from tests.session.helpers import LIMIT_S, begun, notices
 from tests.waiting import wait_until
 
@@ -23,6 +24,12 @@ def test_many_chunks_arrive_in_order_and_the_prompt_once(peer: Peer, connect: Co
     turn = session.prompt(prompt, timeout=LIMIT_S)
     assert (turn.stop_reason, turn.text) == ("end_turn", words(2000))
     assert peer.ledger.prompts(prompt) == 1
+
+
+def test_what_is_negotiated_is_what_these_tests_are_for(peer: Peer, connect: Connect) -> None:
+    session = connect(peer.url, **peer.options)
+    session.prompt("hello", timeout=LIMIT_S)
+    assert session.agent._host.agent.wire == peer.wire
 
 
 def test_the_agent_introduces_itself_and_has_no_process(peer: Peer, connect: Connect) -> None:
@@ -69,6 +76,26 @@ def test_two_sessions_of_one_agent_keep_apart(peer: Peer, connect: Connect) -> N
     assert len(peer.ledger.entries("connection")) == connections
 
 
+@pytest.mark.parametrize("working", [False, True])
+def test_a_closed_session_leaves_no_stream(proxy: FaultProxy, connect: Connect, working: bool) -> None:
+    """This agent cannot close sessions, so that nothing comes which would end the stream."""
+    first = connect(proxy.url("http"))
+    second = first.agent.new_session()
+    second.prompt("hello", timeout=LIMIT_S)
+    if working:
+        begun(second.start("wait"))
+    wait_until(lambda: streams(proxy) == 3, "the connection's and two sessions'")
+    second.close()
+    wait_until(lambda: streams(proxy) == 2, "the stream of the closed session ends")
+    assert first.prompt("and on", timeout=LIMIT_S).text == "You said: and on"
+    assert streams(proxy) == 2
+
+
+def streams(proxy: FaultProxy) -> int:
+    """How many streams the client reads."""
+    return sum(link.request is not None and link.request.method == "GET" for link in set(proxy._links))
+
+
 def test_a_stored_session_is_loaded_over_a_new_connection(peer: Peer, connect: Connect) -> None:
     session = connect(peer.url, **peer.options)
     session.prompt("words 5", timeout=LIMIT_S)
@@ -104,3 +131,9 @@ def test_several_agents_on_one_server_are_separate_connections(peer: Peer, conne
     for turn in (turns[0], turns[2]):
         turn.cancel()
     wait_until(lambda: all(turn.done for turn in turns), "every turn ends")
+
+
+def test_loading_an_unknown_session_gives_the_agents_own_error(peer: Peer, connect: Connect) -> None:
+    with pytest.raises(acp.AgentError) as caught:
+        connect(peer.url, load="no-such-session", **peer.options)
+    assert caught.value.code == -32002
