@@ -320,8 +320,8 @@ class RunsOutput:
                 self._bundle = await on_a_thread(lambda: to_bundle(self._runs.rows()))
                 self._send_static()
                 if over and not self._stale:
-                    await self._end()
-                    return
+                    await self._end()  # a run may be applied meanwhile
+                    continue
                 await self._pause(max(STATIC_S, SHARE * (time.monotonic() - began)))
         finally:
             self._rendering = False

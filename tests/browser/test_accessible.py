@@ -84,6 +84,7 @@ def composing(open_cells: OpenCells, _: Path) -> States:
     panel.get_by_role("button", name="Attach").click()
     expect(panel.get_by_role("group", name="Attach")).to_be_visible()
     yield notebook, "chips and attach menu"
+    (notebook.path.parent / "notes.txt").unlink(missing_ok=True)  # of a test before, in the same folder
     notebook.prompt(2, "/edit notes.txt one")
     choose(panel.locator("[data-acp-option='acp:session']"))
     expect(panel.locator("[data-acp-turn]")).to_have_attribute("data-acp-status", "done")

@@ -133,6 +133,16 @@ def test_a_page_gets_the_table_and_its_changes_and_the_file_its_static_form() ->
     assert len(stage.cell.shown) == 1, "the page writes the file"
 
 
+def test_a_change_while_the_table_waits_for_its_page_is_in_the_file() -> None:
+    runs = FakeRuns(2)
+    runs.states = ["done", "done"]
+    stage = Stage(runs)
+    wait_until(lambda: stage.output._bundle is not None, "the static form")
+    runs.change("failed", 0)
+    stage.sync()
+    stage.wait(lambda: stage.of("table_static") and "1 failed" in str(stage.of("table_static")[-1]))
+
+
 def test_many_changes_are_one_message() -> None:
     runs = FakeRuns(1_000)
     stage = Stage(runs)
