@@ -22,6 +22,7 @@ from .failures import Failure
 from .http_client import error_body, keep_alive, retry_after
 from .http_link import Ended, HttpLink
 from .outbox import one_line
+from .remote_transport import end
 from .server import HeadersFailed
 from .sse import Event, EventParser, EventTooLong
 
@@ -114,7 +115,7 @@ class Streams:
         self._receive = receive
         self._is_attaching = is_attaching
         self._streams: dict[str | None, Stream] = {}
-        self.tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         """Those that read, also of streams that are about to end."""
         self._has_comments = False
         """Whether the server sends comments, so that a silent stream is a broken one."""
@@ -148,14 +149,21 @@ class Streams:
         if not stream.is_connecting:  # anyio may leave a socket open whose connecting is cancelled
             stream.task.cancel()
 
+    async def close(self) -> None:
+        """End all streams, but not the one whose task this is."""
+        for stream in self._streams.values():
+            stream.is_over = True
+        here = asyncio.current_task()
+        await end(it for it in self._tasks if it is not here)
+
     async def open(self, session: str | None) -> None:
         """Open the stream of a session, or of the connection (None), unless it is open."""
         stream = self._streams.get(session)
         if stream is None or stream.task.done():
             stream = self._streams[session] = Stream(asyncio.get_running_loop().create_future())
             stream.task = asyncio.get_running_loop().create_task(self._read(session, stream))
-            self.tasks.add(stream.task)
-            stream.task.add_done_callback(self.tasks.discard)
+            self._tasks.add(stream.task)
+            stream.task.add_done_callback(self._tasks.discard)
         if not stream.ready.done():
             await asyncio.shield(stream.ready)
 

@@ -29,7 +29,7 @@ from .http_client import Pieces, error_body, retry_after
 from .http_link import Ended, HttpLink
 from .http_streams import Streams
 from .outbox import one_line
-from .remote_transport import SLOWEST_BYTES_S, RemoteTransport, time_to_arrive
+from .remote_transport import SLOWEST_BYTES_S, RemoteTransport, end, time_to_arrive
 from .server import HeadersFailed, Server
 
 if TYPE_CHECKING:
@@ -105,9 +105,7 @@ class HttpTransport(RemoteTransport):
         library_logs.leave_out_this_task()
         connected = bool(self._link.id) and not self._outlet.over
         self._outlet.close(CLOSED)
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await end([self._task] if self._task else [])
         if connected and self._poster is not None:
             with suppressed(_log, Exception):  # the server drops the connection later by itself
                 async with asyncio.timeout(timeouts.get().remote_close):
@@ -149,11 +147,8 @@ class HttpTransport(RemoteTransport):
         for handle in self._doubtful.values():
             handle.cancel()
         here = asyncio.current_task()
-        tasks = [*self._streams.tasks, *([self._task] if self._task else [])]
-        others = [it for it in tasks if it is not here]
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        await end(it for it in (self._task,) if it is not None and it is not here)
+        await self._streams.close()
         await self._close_poster()
 
     async def _close_poster(self) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
+from ... import timeouts
+from ...log import logger
 from ..transport import Ended, Receive
 from .outbox import Outbox, Outlet
 from .server import Server
@@ -13,6 +16,27 @@ SLOWEST_BYTES_S = 32_000
 
 MOST_BUFFERED = 4 << 20
 """What the system may still have to send after everything was written: the limit of Linux."""
+
+
+CANCELLED_AT_MOST = 5
+
+_log = logger(__name__)
+
+
+async def end(tasks: Iterable[asyncio.Task[None]]) -> None:
+    """Cancel these tasks, and wait for their end.
+
+    A library may lose a cancellation that comes while it cancels something itself, as anyio does when it has
+    connected to one of several addresses; so they are cancelled again if they go on."""
+    pending = {it for it in tasks if not it.done()}
+    for _ in range(CANCELLED_AT_MOST):
+        for task in pending:
+            task.cancel()
+        if not pending:
+            return
+        _, pending = await asyncio.wait(pending, timeout=timeouts.get().remote_close)
+    if pending:
+        _log.warning("%d tasks of a connection could not be ended", len(pending))
 
 
 def time_to_arrive(size: int) -> float:

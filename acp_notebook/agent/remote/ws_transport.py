@@ -18,7 +18,7 @@ from ..transport import CLOSED
 from . import failures, library_logs
 from .failures import Failure
 from .outbox import one_line
-from .remote_transport import RemoteTransport, time_to_arrive
+from .remote_transport import RemoteTransport, end, time_to_arrive
 from .server import USER_AGENT, HeadersFailed, Server
 
 if TYPE_CHECKING:
@@ -53,9 +53,7 @@ class WebSocketTransport(RemoteTransport):
             with suppressed(_log, TimeoutError, OSError):
                 async with asyncio.timeout(timeouts.get().remote_close):
                     await self._socket.close()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await end([self._task] if self._task else [])
 
     async def _run(self) -> None:
         from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
