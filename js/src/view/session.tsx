@@ -92,6 +92,7 @@ export function SessionView({ snapshot, draft, banners }: Props) {
         ref={panel}
         hidden={other !== null}
         data-used={used}
+        data-searching={talk.searching}
         {...{ onKeyDown, onKeyUp, onInput }}
         onFocusIn={({ target, currentTarget }) =>
           target instanceof HTMLTextAreaElement && bringPanel(currentTarget)

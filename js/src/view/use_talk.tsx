@@ -21,6 +21,7 @@ export interface Talk {
   readonly bars: ComponentChildren;
   /** What the conversation must draw. */
   readonly target: Target | null;
+  readonly searching: boolean;
 }
 
 const FORMS: readonly (readonly [Form, string])[] = [
@@ -64,7 +65,7 @@ export function useTalk(snapshot: Snapshot, panel: RefObject<HTMLElement | null>
       <ExportNote of={exporting} />
     </>
   );
-  return { entries, bars, target: find.target };
+  return { entries, bars, target: find.target, searching: find.open };
 }
 
 /** Ctrl+F or Cmd+F in the panel opens its search; in the field of the search it is the browser's. */
