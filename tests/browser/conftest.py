@@ -65,7 +65,6 @@ EVERY_RUN = {
     "test_code_below_a_cell_that_waits_is_asked_about_shown_and_kept",
     "test_the_switch_takes_the_tools_away_and_gives_them_back",
     "test_a_fan_out_is_a_live_table_that_can_be_opened_stopped_and_saved",
-    "test_a_remote_agent_is_reconnected_and_says_what_is_off",
     "test_the_search_finds_what_is_not_drawn",
 }
 """The combinations of every run; all of them would take too long and are for --full."""
