@@ -254,6 +254,13 @@ class Conversation:
         if self.state.closed:
             raise SessionClosed("the session was closed; acp.connect(...) opens another")
 
+    async def connect_again(self) -> None:
+        """Like `ready`, for a user who sees that the agent is gone: the connection may have recovered."""
+        await self.ready()
+        status = self.state.read(lambda transcript: transcript.header().status)
+        if self.state.running is None and status == self._gone:
+            self.state.apply(ev.StatusChanged("idle"))
+
     async def _ready_for_turn(self) -> None:
         """Make the checkpoints and wait until the session is ready, while no turn of the session runs."""
         await self._unstuck.wait()
