@@ -66,11 +66,18 @@ class AgentLink(AgentState):
         """How many seconds that took, with the connection."""
         self.on_link_change: Callable[[LinkChange], None] = lambda change: None
         """Receives the interruptions that a transport overcomes by itself."""
+        self.interruption: str | None = None
+        """Why the transport does not reach the agent at the moment; None while it does."""
 
     @property
     def ready(self) -> bool:
         """Whether the agent runs and has answered `initialize`."""
         return self._initialized and self.connection.error is None
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether there is a connection that has not ended, even if it is interrupted at the moment."""
+        return not self.closed and self._connection is not None and self._connection.error is None
 
     @property
     def was_ready(self) -> bool:
@@ -104,6 +111,7 @@ class AgentLink(AgentState):
         except OSError as error:
             raise AgentNotFound(f"{self.name} cannot be started: {error}") from None
         self._transport, self._connection, self._initialized = transport, connection, False
+        self.interruption = None
         try:
             await self._initialize()
             self._initialized = True

@@ -254,13 +254,6 @@ class Conversation:
         if self.state.closed:
             raise SessionClosed("the session was closed; acp.connect(...) opens another")
 
-    async def connect_again(self) -> None:
-        """Like `ready`, for a user who sees that the agent is gone: the connection may have recovered."""
-        await self.ready()
-        status = self.state.read(lambda transcript: transcript.header().status)
-        if self.state.running is None and status == self._gone:
-            self.state.apply(ev.StatusChanged("idle"))
-
     async def _ready_for_turn(self) -> None:
         """Make the checkpoints and wait until the session is ready, while no turn of the session runs."""
         await self._unstuck.wait()
@@ -277,7 +270,7 @@ class Conversation:
         self._meter.begin()
         self.state.apply(ev.TurnStarted(run.content, run.id, run.asked, run.person))
         run.key = self.state.read(lambda transcript: transcript.current_turn)
-        self.state.apply(ev.StatusChanged("working"))
+        self.state.apply(self._status("working"))
         self.gaps.turn_began()
         self._prompting.send(run)
 
@@ -315,8 +308,8 @@ class Conversation:
         self._settle_questions("the turn is over", run)
         if failure is None:
             self.unproven = False
-        died = isinstance(failure, AgentDied)
-        status = ev.StatusChanged(self._gone, end.error) if died else ev.StatusChanged("idle")
+        died = isinstance(failure, AgentDied) and not self.agent.is_connected  # else only the turn is over
+        status = ev.StatusChanged(self._gone, end.error) if died else self._status("idle")
         if isinstance(failure, SessionLost):
             ways = lost_session.ways(self.agent.facts.capabilities, unproven=self.unproven)
             status = ev.StatusChanged("lost", end.error, ways)
@@ -396,7 +389,7 @@ class Conversation:
             return
         if run.pause is not None:  # the agent does not have the prompt
             died = self.agent.connection.error
-            status = ev.StatusChanged("idle") if died is None else ev.StatusChanged(self._gone, str(died))
+            status = self._status("idle") if died is None else ev.StatusChanged(self._gone, str(died))
             self._end(run, ev.TurnEnded("done", "cancelled"), status)
             return
         self.agent.notify(v1.cancel(self.state.id))
@@ -426,6 +419,13 @@ class Conversation:
     def _gone(self) -> str:
         return self.agent.launch.reach.gone
 
+    def _status(self, usual: str) -> ev.StatusChanged:
+        """The `usual` status while there is a connection, unless the network is interrupted at the moment."""
+        why = self.agent.interruption
+        if why is None:
+            return ev.StatusChanged(usual)
+        return ev.StatusChanged(self.agent.launch.reach.returning, why)
+
     @property
     def stuck(self) -> bool:
         """Whether a turn was abandoned and the agent may still be working on it."""
@@ -444,7 +444,7 @@ class Conversation:
         """The response to the abandoned turn arrived."""
         if self.stuck and not isinstance(error, AgentDied):
             self._unstuck.set()
-            self.state.apply(ev.StatusChanged("idle"))
+            self.state.apply(self._status("idle"))
 
     async def _restart_unless_answered(self) -> None:
         try:
@@ -496,7 +496,7 @@ class Conversation:
         self.state.introduce()
         for event in facts.events:
             self.state.apply(event)
-        self.state.apply(ev.StatusChanged("idle"))
+        self.state.apply(self._status("idle"))
         self.undoing.warm()
 
     async def wait_for_history(self) -> None:
@@ -527,7 +527,8 @@ class Conversation:
         if not self.state.closed:
             self.on_opened(SessionFacts(self.state.id))
             if self.state.running is not None:
-                self.state.apply(ev.StatusChanged(self._keeper.signing.status(self.state) or "working"))
+                signing = self._keeper.signing.status(self.state)
+                self.state.apply(ev.StatusChanged(signing) if signing else self._status("working"))
         self._unstuck.set()
 
     @property

@@ -39,6 +39,7 @@ class Interruptions:
 
     def link_changed(self, change: LinkChange) -> None:
         if isinstance(change, Interrupted):
+            self._agent.interruption = change.reason
             for state in self._sessions.states():
                 if _status(state) in ("idle", "working"):
                     state.apply(ev.StatusChanged(self._agent.launch.reach.returning, change.reason))
@@ -49,6 +50,7 @@ class Interruptions:
         if isinstance(change, Silent):
             self._sessions.silent(change.session)
             return
+        self._agent.interruption = None
         for state in self._sessions.states():
             if _status(state) == self._agent.launch.reach.returning and not self._agent.starting.locked():
                 state.apply(ev.StatusChanged("idle" if state.running is None else "working"))

@@ -42,14 +42,22 @@ def new_client(server: Server, tls: ssl.SSLContext | None) -> httpx.AsyncClient:
 
 
 class Pieces:
-    """A body that is written in pieces, each within its own time limit: httpcore writes a text in one go."""
+    """A body that is written in pieces, each within its own time limit: httpcore writes a text in one go.
+
+    No generator: httpx closes none whose request fails, and the loop would have to, perhaps after its end."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body
+        self._at = 0
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        for at in range(0, len(self._body), PIECE):
-            yield self._body[at : at + PIECE]
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return Pieces(self._body)
+
+    async def __anext__(self) -> bytes:
+        if self._at >= len(self._body):
+            raise StopAsyncIteration
+        at, self._at = self._at, self._at + PIECE
+        return self._body[at : at + PIECE]
 
 
 async def error_body(answer: httpx.Response) -> str:

@@ -81,6 +81,8 @@ class HttpTransport(RemoteTransport):
         """Sessions whose last messages, such as a cancel, need no stream."""
         self._doubtful: dict[int | str | None, asyncio.TimerHandle] = {}
         """Our requests that the server may not have got, by id."""
+        self._in_transfer = False
+        """Whether the first message of the queue is on its way."""
         self.wire = ""
         """The version of HTTP that the server speaks."""
 
@@ -186,7 +188,7 @@ class HttpTransport(RemoteTransport):
         harmless = route.is_response or route.method == CANCEL
         backoff = Backoff()
         while True:
-            failure, status, after = await self._post_once(line, session)
+            failure, status, after = await self._transfer(route, line, session)
             if failure is None:
                 self._link.settled(line)
                 if attached is not None:
@@ -217,12 +219,29 @@ class HttpTransport(RemoteTransport):
         else:
             self._not_taken(route, session, failure, status, after)
 
-    async def _withdrawn(self, route: Route, waiting: Awaitable[Any]) -> bool:
-        """Wait, before the server has got this message. Returns whether its turn was cancelled meanwhile.
+    async def _transfer(
+        self, route: Route, line: bytes, session: str | None
+    ) -> tuple[Failure | None, int | None, float | None]:
+        """Send the first message. A large one takes its time on a slow network."""
+        self._in_transfer = True
+        try:
+            posting = _task(self._post_once(line, session))
+            await self._let_pass(route, posting, withdraws=False)
+            return posting.result()
+        finally:
+            self._in_transfer = False
 
-        Answers and cancels of other sessions do not wait for it."""
-        wait = asyncio.ensure_future(waiting)
-        taking = self._take_aside(route, overtaken=True)
+    async def _withdrawn(self, route: Route, waiting: Awaitable[Any]) -> bool:
+        """Wait, before the server has got this message. Returns whether its turn was cancelled meanwhile."""
+        if not await self._let_pass(route, asyncio.ensure_future(waiting), withdraws=route.method == PROMPT):
+            return False
+        self._outlet.receive(_error(route.id, "cancelled before the server got it"))
+        return True
+
+    async def _let_pass(self, first: Route, wait: asyncio.Future[Any], *, withdraws: bool) -> bool:
+        """Send answers and cancels of other sessions, which do not wait for the first message, until `wait`
+        is done. Returns whether a cancel `withdraws` the first message before that."""
+        taking = self._take_aside(first, overtaken=True, withdraws=withdraws)
         try:
             while True:
                 await asyncio.wait({wait, taking}, return_when=asyncio.FIRST_COMPLETED)
@@ -230,26 +249,26 @@ class HttpTransport(RemoteTransport):
                     await wait
                     return False
                 line = taking.result()
-                if route.method == PROMPT and _is_cancel(line, route.session):
-                    self._outlet.receive(_error(route.id, "cancelled before the server got it"))
+                if withdraws and _is_cancel(line, first.session):
                     return True
-                taking = self._take_aside(route, overtaken=await self._post_aside(line))
+                overtaken = await self._post_aside(line)
+                taking = self._take_aside(first, overtaken=overtaken, withdraws=withdraws)
         finally:
             taking.cancel()
             wait.cancel()
 
-    def _take_aside(self, first: Route, *, overtaken: bool) -> asyncio.Task[bytes]:
-        return _task(self._out.take(lambda lines: self._next(lines, first, overtaken)))
+    def _take_aside(self, first: Route, *, overtaken: bool, withdraws: bool) -> asyncio.Task[bytes]:
+        return _task(self._out.take(lambda lines: self._next(lines, first, overtaken, withdraws)))
 
-    def _next(self, lines: Sequence[bytes], first: Route, overtaken: bool) -> int | None:
-        """Which message to take although the first one waits: the cancel of that prompt, or, if it may be
+    def _next(self, lines: Sequence[bytes], first: Route, overtaken: bool, withdraws: bool) -> int | None:
+        """Which message to take although the first one waits: the cancel that `withdraws` it, or, if it may be
         `overtaken`, an answer or a cancel of another session. Those of one session stay in their order."""
         before = {self._session(first)}
         for at in range(1, min(len(lines), MOST_OVERTAKEN)):
             if (route := read_route(lines[at])) is None:
                 continue
             session = self._session(route)
-            if first.method == PROMPT and route.method == CANCEL and session == first.session:
+            if withdraws and route.method == CANCEL and session == first.session:
                 return at
             is_urgent = route.is_response or route.method == CANCEL
             goes_alone = session is not None and session not in before and self._streams.is_ready(session)
@@ -331,7 +350,7 @@ class HttpTransport(RemoteTransport):
         `is_first`: whether it is the first one of the queue."""
         import httpx
 
-        if self._link.is_stale:
+        if self._link.is_stale and (is_first or not self._in_transfer):
             await self._close_poster()
             self._poster, self._link.is_stale = self._link.client(), False
         assert self._poster is not None

@@ -243,7 +243,7 @@ class Panel:
             case intents.Permissions() | intents.Revoke() | intents.Checkpoints():
                 self._attempt(self._settings.change(intent))
             case intents.Restart():
-                self._attempt(self._conversation.connect_again())
+                self._attempt(self._conversation.ready())
             case intents.GoOn(how):
                 self._attempt(self._going_on.choose(how))
             case intents.Reopen(new):

@@ -635,14 +635,17 @@ def test_a_message_of_a_forgotten_session_opens_no_stream() -> None:
 # ---- sessions do not wait for each other -------------------------------------------------------
 
 
-@pytest.mark.parametrize("fault", ["429", "stream"])
+@pytest.mark.parametrize("fault", ["429", "stream", "transfer"])
 @pytest.mark.parametrize("status", [202, 400])
 def test_a_cancel_and_an_answer_do_not_wait_for_another_session(fault: str, status: int) -> None:
     waiting = asyncio.Event()
     gone = asyncio.Event()
     posted: asyncio.Queue[Request] = asyncio.Queue()
 
-    def refuse(request: Request) -> Reply | None:
+    async def refuse(request: Request) -> Reply | None:
+        if fault == "transfer" and request.headers.get("acp-session-id") == "a" and gone.is_set():
+            waiting.set()
+            await asyncio.Event().wait()
         if fault == "429" and request.headers.get("acp-session-id") == "a" and gone.is_set():
             waiting.set()
             return Reply(429, {"Retry-After": "50"})
@@ -678,6 +681,8 @@ def test_a_cancel_and_an_answer_do_not_wait_for_another_session(fault: str, stat
                 await waiting.wait()
             size = client.send(3, "session/prompt", sessionId="a")
             await waiting.wait()
+            if fault == "transfer":
+                size = 0  # the server has it
             size += client.send(4, "session/prompt", sessionId="a")
             client.write({"id": 9, "result": {}})
             client.write({"method": "session/cancel", "params": {"sessionId": "b"}})

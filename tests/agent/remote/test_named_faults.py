@@ -323,6 +323,31 @@ def test_a_turn_can_be_stopped_while_the_connection_is_down(proxy: FaultProxy, c
     proxy.heal()
 
 
+def test_a_turn_that_is_given_up_does_not_hide_that_the_connection_is_only_interrupted(
+    typescript: Server, connect: Connect
+) -> None:
+    """The user would read that the connection is lost, and "Connect again" would have nothing to do."""
+    timeouts.replace(remote_gap=0.5)
+    with FaultProxy(typescript.port) as proxy:
+        session = connect(proxy.url("http"))
+        turn = begun(session.start("words 5000 10"))
+        proxy.strike("refuse", seconds=LIMIT_S)
+        wait_until(lambda: session.status == "reconnecting", "the interruption is shown")
+        with pytest.raises(acp.ConnectionLost):
+            turn.wait(LIMIT_S)
+        assert turn.status == "failed"
+        assert session.status == "reconnecting"
+        timeouts.replace(remote_gap=LIMIT_S)
+        waiting = session.start(f"later {session.id}")
+        wait_until(lambda: waiting.status == "running", "the next turn begins")
+        assert session.status == "reconnecting"
+        proxy.heal()
+        wait_until(lambda: waiting.done, "the next turn ends")
+        goes_on(session, typescript)
+        assert session.status == "idle"
+        session.agent.close()
+
+
 # ---- names and certificates --------------------------------------------------------------------
 
 
