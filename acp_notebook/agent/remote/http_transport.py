@@ -261,8 +261,8 @@ class HttpTransport(RemoteTransport):
         return _task(self._out.take(lambda lines: self._next(lines, first, overtaken, withdraws)))
 
     def _next(self, lines: Sequence[bytes], first: Route, overtaken: bool, withdraws: bool) -> int | None:
-        """Which message to take although the first one waits: the cancel that `withdraws` it, or, if it may be
-        `overtaken`, an answer or a cancel of another session. Those of one session stay in their order."""
+        """Which message to take although the first one waits: the cancel that `withdraws` it, or, if it can
+        be `overtaken`, an answer or a cancel of another session. Those of one session stay in their order."""
         before = {self._session(first)}
         for at in range(1, min(len(lines), MOST_OVERTAKEN)):
             if (route := read_route(lines[at])) is None:
