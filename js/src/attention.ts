@@ -17,10 +17,10 @@ export const LONG_S = 10;
 /** What happened between two states of the session, the most urgent only. */
 export function attentionOf(before: Snapshot, now: Snapshot): Attention | null {
   if (before.link !== "live" || now.link !== "live") return null;
-  const was = new Map(before.turns.map((turn) => [turn.start?.key, turn]));
+  const was = new Map(before.turns.map((turn) => [turn.key, turn]));
   let ended: Attention | null = null;
   for (const turn of now.turns) {
-    const then = was.get(turn.start?.key);
+    const then = was.get(turn.key);
     if (turn === then) continue;
     const asked = newQuestion(then, turn);
     if (asked) return asked;

@@ -230,10 +230,10 @@ function markChanges(store: Store, page: OpenDocument, signal: AbortSignal): voi
   let before: Snapshot | null = null;
   const leave = store.subscribe((now) => {
     if (before?.link === "live") {
-      const was = new Map(before.turns.map((turn) => [turn.start?.key, turn]));
-      const changed = now.turns.filter((turn) => turn !== was.get(turn.start?.key));
-      const ended = changed.some(({ start }) => {
-        const then = was.get(start?.key)?.start; // none: it started and ended within one frame
+      const was = new Map(before.turns.map((turn) => [turn.key, turn]));
+      const changed = now.turns.filter((turn) => turn !== was.get(turn.key));
+      const ended = changed.some(({ key, start }) => {
+        const then = was.get(key)?.start; // none: it started and ended within one frame
         return start && OVER.has(start.status) && (!then || isRunning(then));
       });
       const running = now.turns.some(({ start }) => start && isRunning(start));

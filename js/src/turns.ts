@@ -3,7 +3,9 @@
 import type { Content, Item, RunContent, TerminalItem, TurnItem } from "./types";
 
 export interface Turn {
-  /** null: the items before the first turn. */
+  /** That of its start; for what is between two turns, a key of its own. */
+  readonly key: string;
+  /** null: the items before the first turn, or between a turn and the next one. */
   readonly start: TurnItem | null;
   /** The items of the turn, except its start. */
   readonly items: readonly Item[];
@@ -11,17 +13,19 @@ export interface Turn {
 
 /** The turns, in order. A turn in which nothing changed is the same object as before. */
 export function groupTurns(items: readonly Item[], before: readonly Turn[] = []): readonly Turn[] {
-  const groups = new Map<string | null, { start: TurnItem | null; items: Item[] }>();
+  const groups = new Map<string, { key: string; start: TurnItem | null; items: Item[] }>();
+  let newest = "";
   for (const item of items) {
-    let group = groups.get(item.turn);
-    if (!group) groups.set(item.turn, (group = { start: null, items: [] }));
+    if (item.type === "turn") newest = item.key;
+    const key = item.turn ?? `${newest}+`;
+    let group = groups.get(key);
+    if (!group) groups.set(key, (group = { key, start: null, items: [] }));
     if (item.type === "turn") group.start = item;
     else group.items.push(item);
   }
-  const turns = [...groups.values()];
-  const old = new Map(before.map((turn) => [turn.start?.key ?? null, turn]));
-  return turns.map((turn) => {
-    const was = old.get(turn.start?.key ?? null);
+  const old = new Map(before.map((turn) => [turn.key, turn]));
+  return Array.from(groups.values(), (turn) => {
+    const was = old.get(turn.key);
     return was && same(was, turn) ? was : turn;
   });
 }
@@ -55,6 +59,12 @@ export function terminalsOf(items: readonly Item[], before: Terminals): Terminal
     byId.size === before.byId.size && [...byId].every(([id, it]) => before.byId.get(id) === it);
   if (sameCited && sameItems) return before;
   return { byId: sameItems ? before.byId : byId, cited: sameCited ? before.cited : cited };
+}
+
+/** The newest turn; something that belongs to none may follow it. */
+export function newestTurn(turns: readonly Turn[]): Turn | null {
+  for (let at = turns.length - 1; at >= 0; at--) if (turns[at]?.start) return turns[at] ?? null;
+  return null;
 }
 
 /** The turn's id for the kernel and the widgets. */

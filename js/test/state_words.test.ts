@@ -8,7 +8,7 @@ const SIGN_IN = { methods: [] };
 const said = (start: Partial<TurnItem>, items: Item[] = [], signIn = false, link: Link = "live") =>
   turnWords(turn(start), items, link, signIn);
 const session = (header: Partial<Header>, start: TurnItem | null = null, items: Item[] = []) =>
-  sessionWords({ key: "session", ...header }, "live", start && { start, items });
+  sessionWords({ key: "session", ...header }, "live", start && { key: start.key, start, items });
 
 test("a running turn says whose move it is, and only work has a clock", () => {
   const answer = message("m", "so");

@@ -1,6 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { ASK_AGAIN_MS, SETTING_MS, SLOW_MS } from "../src/store";
 import type { Snapshot } from "../src/store";
+import { groupTurns, newestTurn } from "../src/turns";
 import type { Bundle, Item, StaticMessage, WirePatch } from "../src/types";
 import { makeStore, message, now, queuedPrompt, question, state, turn } from "./helpers";
 
@@ -227,4 +228,20 @@ test("terminals that did not change are the same map in the next snapshot", () =
   store.receive({ t: "patches", seq: 7, patches: [["append", "kt", ["output"], "a"]] });
   expect(store.snapshot.terminals.byId.get("x")?.output).toBe("a");
   expect(store.snapshot.terminals.cited).toBe(before.cited);
+});
+
+test("what is between two turns is a group of its own, in its place", () => {
+  const notice = (key: string) =>
+    ({ type: "notice", key, turn: null, title: key, source: "client", severity: "info" }) as Item;
+  const second = turn({ key: "k5", turn: "k5", id: "t2", number: 2 });
+  const late = message("k6", "late");
+  const groups = groupTurns([notice("k0"), turn(), notice("k3"), notice("k4"), second, late]);
+  expect(groups.map(({ key, items }) => [key, ...items.map((item) => item.key)])).toEqual([
+    ["+", "k0"],
+    ["k1", "k6"],
+    ["k1+", "k3", "k4"],
+    ["k5"],
+  ]);
+  expect(newestTurn(groups.slice(0, 3))?.key).toBe("k1");
+  expect(newestTurn(groups.slice(0, 1))).toBeNull();
 });

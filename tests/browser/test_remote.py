@@ -55,6 +55,8 @@ def test_a_remote_agent_is_reconnected_and_says_what_is_off(
                 restart.click(timeout=3000)
             expect(panel).to_contain_text("Connected again")
             expect(panel.locator("[data-acp-trouble]")).to_have_count(0)
+            text = panel.inner_text()
+            assert text.index("words 600 20") < text.index("Connected again"), "in the order of events"
             panel.screenshot(path=shots / "again.png")
     finally:
         server.stop()

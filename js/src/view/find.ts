@@ -36,8 +36,7 @@ export function* hitsIn(
   terminals: Terminals,
   pattern: RegExp,
 ): Generator<Hit | null> {
-  for (const { start, items } of turns) {
-    const turn = start?.key ?? "";
+  for (const { key: turn, start, items } of turns) {
     if (start)
       yield* hitsOf({ turn, entry: null, item: turn }, contentTexts(start.prompt), pattern);
     for (const entry of entriesOf(items, terminals.cited)) {

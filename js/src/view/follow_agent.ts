@@ -2,6 +2,7 @@
 
 import type { RefObject } from "preact";
 import { useContext, useEffect, useRef } from "preact/hooks";
+import { newestTurn } from "../turns";
 import type { Turn } from "../turns";
 import type { ToolItem } from "../types";
 import { HostContext } from "./host";
@@ -27,7 +28,7 @@ export interface Place {
 
 /** Where the newest call of the newest turn works; null if that is not known, or the user is asked something. */
 export function placeOf(turns: readonly Turn[]): Place | null {
-  const turn = turns.at(-1);
+  const turn = newestTurn(turns);
   if (!turn || turn.items.some((it) => it.type === "question" && it.status === "open")) return null;
   for (let at = turn.items.length - 1; at >= 0; at--) {
     const item = turn.items[at];

@@ -38,7 +38,7 @@ export const PanelTurn = memo(function PanelTurn({ drawn, ...props }: Props) {
 function PlacedTurn({ id, begins, ...props }: TurnProps & { id: string; begins: () => boolean }) {
   const self = useRef<HTMLDivElement>(null);
   const below = useBelow(id, self, begins);
-  const wanted = useTarget()?.turn === props.turn.start?.key; // found by a search
+  const wanted = useTarget()?.turn === props.turn.key; // found by a search
   const open = props.folds.get(`line:${id}`) ?? wanted;
   return (
     <div ref={self} class="acp-placed" data-acp-placed={below === null ? "here" : "below"}>

@@ -2,7 +2,7 @@
 
 import { useMemo, useRef } from "preact/hooks";
 import type { Snapshot } from "../store";
-import { isRunning, turnId } from "../turns";
+import { isRunning, newestTurn, turnId } from "../turns";
 import type { Draft, Emit } from "../types";
 import { Banner, Refused } from "./banner";
 import { emptyText } from "./empty_panel";
@@ -80,7 +80,7 @@ function usePanelValue({ link, state, places, folds }: Snapshot, emit: Emit): Pa
 function useActivityValue({ sent, turns, state }: Snapshot): Activity {
   const running = turns.some(({ start }) => start !== null && isRunning(start));
   const operation = sentOperation(sent);
-  const newest = state.session.status === "closed" ? null : (turns.at(-1)?.start?.key ?? null);
+  const newest = state.session.status === "closed" ? null : (newestTurn(turns)?.key ?? null);
   return useMemo(() => ({ running, operation, newest }), [running, operation, newest]);
 }
 

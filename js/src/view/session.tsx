@@ -208,7 +208,7 @@ function Conversation({ snapshot, content }: { snapshot: Snapshot; content: Ref<
   const { turns, link, sent, folds, since, terminals } = snapshot;
   const [count, setCount] = useState(NEWEST_TURNS);
   const target = useTarget();
-  const reach = target ? turns.findIndex((turn) => keyOf(turn) === target.turn) : -1;
+  const reach = target ? turns.findIndex((turn) => turn.key === target.turn) : -1;
   useReach(reach, turns.length, count, NEWEST_TURNS, setCount);
   const hidden = Math.max(0, turns.length - count);
   const shown = useSomeMore(turns.slice(hidden), target);
@@ -230,7 +230,7 @@ function Conversation({ snapshot, content }: { snapshot: Snapshot; content: Ref<
         )}
         {shown.map((turn) => (
           <PanelTurn
-            key={keyOf(turn)}
+            key={turn.key}
             turn={turn}
             since={turn.start === running ? since : null}
             cited={terminals.cited}
@@ -253,19 +253,15 @@ function Conversation({ snapshot, content }: { snapshot: Snapshot; content: Ref<
 function useSomeMore(turns: readonly Turn[], target: Target | null): readonly Turn[] {
   const drawn = useRef<ReadonlySet<string>>(new Set());
   const [, redraw] = useState(0);
-  const isNew = (turn: Turn) => !drawn.current.has(keyOf(turn)) && keyOf(turn) !== target?.turn;
+  const isNew = (turn: Turn) => !drawn.current.has(turn.key) && turn.key !== target?.turn;
   const later = new Set(turns.filter(isNew).slice(0, -TURNS_AT_ONCE));
   const now = turns.filter((turn) => !later.has(turn));
   useEffect(() => {
-    drawn.current = new Set(now.map(keyOf));
+    drawn.current = new Set(now.map(({ key }) => key));
     if (later.size === 0) return;
     return inFrame(() => redraw((count) => count + 1));
   });
   return now;
-}
-
-function keyOf({ start }: Turn): string {
-  return start?.key ?? "";
 }
 
 function runningOf(turns: readonly Turn[]): Turn["start"] {

@@ -132,8 +132,8 @@ function useOwnChanges(
 }
 
 /** The index of the entry to show; -1: none of this turn's. */
-function targetIn(target: Target | null, { start }: Turn, entries: readonly Entry[]): number {
-  if (target?.entry === undefined || target.turn !== (start?.key ?? "")) return -1;
+function targetIn(target: Target | null, turn: Turn, entries: readonly Entry[]): number {
+  if (target?.entry === undefined || target.turn !== turn.key) return -1;
   return entries.findIndex((it) => (it.type === "group" ? it : it.item).key === target.entry);
 }
 
