@@ -138,12 +138,20 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
     try:
         loop.run_forever()
     finally:
-        # Cancel and finish pending tasks, or asyncio would warn about them at exit.
-        tasks = asyncio.all_tasks(loop)
-        for task in tasks:
-            task.cancel()
-        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        _finish(loop)
         loop.close()
+
+
+def _finish(loop: asyncio.AbstractEventLoop) -> None:
+    """Finish pending tasks and generators, or asyncio would warn about them at exit."""
+    for task in (tasks := asyncio.all_tasks(loop)):
+        task.cancel()
+    loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+    loop.run_until_complete(loop.shutdown_asyncgens())
+    # The loop itself closes generators that were dropped, each in a task. They are not cancelled: each would
+    # be left as it is.
+    while closing := asyncio.all_tasks(loop):
+        loop.run_until_complete(asyncio.gather(*closing, return_exceptions=True))
 
 
 async def _close_all() -> None:
