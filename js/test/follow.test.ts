@@ -9,6 +9,10 @@ function scene(end: number, top = Math.max(0, end - 100)) {
   const follower = new Follower(
     () => ({ content: at.end - at.top, view: 100, width: at.width }),
     (by) => void (at.top += by),
+    () => {
+      const top = at.top;
+      return () => ({ scrolled: top - at.top, moved: top - at.top });
+    },
   );
   follower.grown(false);
   return {
@@ -20,7 +24,7 @@ function scene(end: number, top = Math.max(0, end - 100)) {
     },
     scroll: (to: number) => {
       at.top = to;
-      follower.scrolled();
+      follower.scrolled(true);
     },
   };
 }
@@ -40,6 +44,38 @@ test("a reader who scrolls away is left alone until they come back", () => {
   scroll(250 - SLACK_PX);
   grow(50);
   expect(at.top).toBe(300);
+});
+
+test("content that grew before our own scrolling was reported does not count as scrolling away", () => {
+  const { at, follower, grow, scroll } = scene(300);
+  grow(400);
+  at.end += 170; // drawn, but not reported yet
+  scroll(at.top);
+  expect([at.top, follower.following]).toEqual([770, true]);
+});
+
+test("the end stays in sight if a part gives way to another of its size, which nothing reports", () => {
+  const at = { end: 1000, top: 900, removed: 0 };
+  const follower = new Follower(
+    () => ({ content: at.end - at.top, view: 100, width: 500 }),
+    (by) => void (at.top += by),
+    () => {
+      const { top, removed } = at;
+      return () => ({ scrolled: top - at.top, moved: top - at.top - (at.removed - removed) });
+    },
+  );
+  follower.grown(true);
+  at.removed += 200;
+  at.top -= 200; // the browser keeps the rest in its place
+  follower.scrolled(true);
+  expect([at.top, follower.following]).toEqual([900, true]);
+});
+
+test("a reader leaves in small steps, too", () => {
+  const { at, grow, scroll } = scene(300);
+  for (let step = 1; step <= SLACK_PX + 6; step++) scroll(at.top - 1);
+  grow(50);
+  expect(at.top).toBe(200 - SLACK_PX - 6);
 });
 
 test("narrowing the page does not count as scrolling away", () => {

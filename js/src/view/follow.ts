@@ -16,6 +16,9 @@ export interface Ends {
   readonly width?: number;
 }
 
+/** Positions on zoomed pages are rounded. */
+const ROUNDED_PX = 1;
+
 /** Space above an open question. */
 const MARGIN_PX = 8;
 
@@ -23,14 +26,21 @@ export function atEnd({ content, view }: Ends): boolean {
   return content - view <= SLACK_PX;
 }
 
+/** How far up the page was scrolled since a part was marked, and how far down that part moved; undefined: it
+    is gone. */
+export type Since = () => { readonly scrolled: number; readonly moved: number | undefined };
+
 /** Decides when to scroll; does not touch the page. */
 export class Follower {
   following = true;
   private width: number | undefined;
+  private since: Since = () => ({ scrolled: 1 + ROUNDED_PX, moved: undefined });
 
+  /** `mark`: mark a part, by which the reader's scrolling is known later. */
   constructor(
     private readonly measure: () => Ends,
     private readonly scroll: (by: number) => void,
+    private readonly mark: () => Since,
   ) {}
 
   /** The content grew. Only streamed growth is followed, not a fold that the reader opened. */
@@ -38,12 +48,23 @@ export class Follower {
     const { content, view, width } = this.measure();
     this.width = width;
     if (streaming && this.following && content > view) this.scroll(content - view);
+    this.since = this.mark();
   }
 
-  /** The page scrolled. When its width changed, the end moved and the reader did not leave it. */
-  scrolled(): void {
+  /** The page scrolled. When its width changed, the end moved and the reader did not leave it. Nor did they
+      if it was our own scrolling and the content has grown since, or if a part was removed or grew above and
+      the browser kept the rest in its place: the reader moves everything as far as the page scrolls. */
+  scrolled(streaming: boolean): void {
     const ends = this.measure();
-    if (ends.width === this.width) this.following = atEnd(ends);
+    if (ends.width !== this.width) return;
+    if (atEnd(ends)) {
+      if (!this.following) this.since = this.mark(); // else many small steps would not count
+      this.following = true;
+    } else if (this.following) {
+      const { scrolled, moved = scrolled } = this.since();
+      this.following = scrolled <= ROUNDED_PX || Math.abs(moved - scrolled) > ROUNDED_PX;
+      if (this.following) this.grown(streaming);
+    }
   }
 
   /** The reader opened something, and wants to see that rather than the end. */
@@ -55,6 +76,7 @@ export class Follower {
     const { content, view } = this.measure();
     this.following = true;
     this.scroll(content - view);
+    this.since = this.mark();
   }
 }
 
@@ -77,11 +99,14 @@ export function useFollow(
     const made = new Follower(
       () => ends(el, scroller),
       (by) => scroller.scrollBy({ top: by, behavior: "instant" }),
+      // In our own area, turns above the last one may go; a part grows downwards only.
+      () => markIn(own ? (el.lastElementChild ?? el) : el, scroller),
     );
     follower.current = made;
     const update = () => setAway(!made.following && !atEnd(ends(el, scroller)));
+    const goesOn = () => own || (Date.now() < until.current && !typesElsewhere(el));
     const scrolled = () => {
-      made.scrolled();
+      made.scrolled(goesOn());
       update();
     };
     const opened = (event: Event) => {
@@ -99,7 +124,7 @@ export function useFollow(
         ? null
         : new ResizeObserver(() => {
             if (going.current) until.current = Date.now() + SETTLE_MS;
-            made.grown(own || (Date.now() < until.current && !typesElsewhere(el)));
+            made.grown(goesOn());
             update();
           });
     observer?.observe(el);
@@ -114,6 +139,15 @@ export function useFollow(
     follower.current?.toEnd();
   };
   return { away, toEnd };
+}
+
+function markIn(part: Element, scroller: Element): Since {
+  const place = () => part.getBoundingClientRect().top - windowOf(scroller).top;
+  const before = { place: place(), top: scroller.scrollTop };
+  return () => ({
+    scrolled: before.top - scroller.scrollTop,
+    moved: part.isConnected ? place() - before.place : undefined,
+  });
 }
 
 /** An open question is shown from its beginning, even if it is longer than the window. */
