@@ -419,11 +419,11 @@ class Conversation:
     def _gone(self) -> str:
         return self.agent.launch.reach.gone
 
-    def _status(self, usual: str) -> ev.StatusChanged:
+    def _status(self, usual: str, detail: str | None = None) -> ev.StatusChanged:
         """The `usual` status while there is a connection, unless the network is interrupted at the moment."""
         why = self.agent.interruption
         if why is None:
-            return ev.StatusChanged(usual)
+            return ev.StatusChanged(usual, detail)
         return ev.StatusChanged(self.agent.launch.reach.returning, why)
 
     @property
@@ -436,7 +436,7 @@ class Conversation:
             return
         self._unstuck.clear()
         then = "it will be restarted" if self.agent.launch.reach.is_ours else "the connection will be renewed"
-        stuck = ev.StatusChanged("stuck", f"the agent ignores the cancel; {then}")
+        stuck = self._status("stuck", f"the agent ignores the cancel; {then}")
         self._end(run, ev.TurnEnded("abandoned", "cancelled"), stuck)
         self.agent.background(self._restart_unless_answered())
 

@@ -66,6 +66,7 @@ EVERY_RUN = {
     "test_the_switch_takes_the_tools_away_and_gives_them_back",
     "test_a_fan_out_is_a_live_table_that_can_be_opened_stopped_and_saved",
     "test_the_search_finds_what_is_not_drawn",
+    "test_a_remote_agent_is_reconnected_and_says_what_is_off",
 }
 """The combinations of every run; all of them would take too long and are for --full."""
 
