@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -121,16 +121,26 @@ class Measured:
         return Step(what, longest[0].cpu_ms, more, aim=None, took_s=took, size_mb=size)
 
     def reload(self) -> Step:
-        """Until the turns are drawn; JupyterLab's own start is a part of it."""
+        """Until the turns are drawn."""
+        return self._opened("reload", lambda: self.page.wait_for_function(DRAWN, timeout=LIMIT_S * 1000))
+
+    def reopen(self) -> Step:
+        """With a new kernel, until the saved conversation is drawn."""
+        self.notebook.server.end_kernels()
+        saved = self.page.get_by_text("Run this cell to continue").first
+        return self._opened("reopen with a new kernel", lambda: saved.wait_for(timeout=LIMIT_S * 1000))
+
+    def _opened(self, what: str, wait: Callable[[], Any]) -> Step:
+        """JupyterLab's own start is a part of it."""
         with traced(self.page) as longest:
             began = time.monotonic()
             self.notebook.reload()
             page = time.monotonic() - began
-            self.page.wait_for_function(DRAWN, timeout=LIMIT_S * 1000)
+            wait()
             took = time.monotonic() - began
             self.page.wait_for_timeout(1500)  # what the page does after that
         more = (f"{took:.1f} s, the page {page:.1f} s of it", self.memory())
-        return Step("reload", longest[0].cpu_ms, more, aim=None, took_s=took)
+        return Step(what, longest[0].cpu_ms, more, aim=None, took_s=took)
 
     def search(self) -> Step:
         panel = self.page.locator(".jp-Notebook [data-acp-root=session]").first
@@ -162,6 +172,7 @@ def steps(chromium_path: str, turns: int) -> Iterator[Step]:
         yield measured.save("save, after the reload")
         yield measured.run(f"{SESSIONS} sessions", 6)
         yield measured.save(f"save, {SESSIONS} sessions")
+        yield measured.reopen()
         notebook.close()
 
 
