@@ -175,6 +175,7 @@ def open_notebook(
             server.set(KERNELS, commsOverSubshells=setting)
             server.set(THEMES, theme=theme)
             server.forget_layout()
+            stack.callback(server.remove_files)
             stack.callback(server.end_kernels)
             opened = NotebookPage(browser, server, path, setting, size)
             stack.callback(opened.close)

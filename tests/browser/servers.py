@@ -110,6 +110,14 @@ class Server:
             with suppress(urllib.error.HTTPError):  # one that is being restarted ends with the server
                 self._api("DELETE", f"kernels/{kernel['id']}")
 
+    def remove_files(self) -> None:
+        """What a test and its agents have written: another test would find it, in any order."""
+        for path in (self.folder / "work").iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
     def _api(self, method: str, path: str) -> Any:
         headers = {"Authorization": f"token {self.token}"}
         call = urllib.request.Request(f"{self.url}api/{path}", method=method, headers=headers)

@@ -20,7 +20,7 @@ def test_the_report_is_readable_in_both_themes(open_notebook: Open, theme: str) 
     report = notebook.output(1)
     expect(report).to_contain_text("acp_notebook ")
     sections = report.locator("details")
-    expect(sections).to_have_count(8)
+    expect(sections).to_have_count(9)
     for section in sections.all():
         section.locator("summary").click()
     expect(report.get_by_text("Node", exact=True).first).to_be_visible()

@@ -43,7 +43,8 @@ class Names(Struct, frozen=True):
     reads: frozenset[str] = frozenset()
     """Read before the code itself binds them."""
     may_read: frozenset[str] = frozenset()
-    """Perhaps read: bound in one branch only, or in the text of a magic."""
+    """Perhaps read: bound in one branch only, in the text of a magic, or by a function that the code itself
+    may call."""
     reads_later: frozenset[str] = frozenset()
     """Read when functions that the code defines are called."""
     binds: frozenset[str] = frozenset()
@@ -125,6 +126,8 @@ class _Reader(ast.NodeVisitor):
         self._reads: set[str] = set()
         self._may_read: set[str] = set()
         self._later: set[str] = set()
+        self._defined: dict[str, set[str]] = {}
+        """For each function and class, what its calls read."""
         self._imports: set[str] = set()
         self._changes: set[str] = set()
         self._calls: set[tuple[str, str]] = set()
@@ -175,6 +178,18 @@ class _Reader(ast.NodeVisitor):
     def _read(self, name: str) -> None:
         if name not in self._bound:
             (self._may_read if name in self._maybe else self._reads).add(name)
+        if name in self._defined:
+            self._call(self._defined[name])
+
+    def _call(self, reads: set[str]) -> None:
+        """A function that reads these names is perhaps called now, with those that it calls itself."""
+        found = set(reads)
+        unseen = list(reads)
+        while unseen:
+            more = self._defined.get(unseen.pop(), set()) - found
+            found |= more
+            unseen += more
+        self._may_read |= found - self._bound
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         self._part(node)
@@ -287,18 +302,26 @@ class _Reader(ast.NodeVisitor):
         self._later |= free
         self._maybe |= given
         self._bound.add(node.name)
+        self._defined[node.name] = free
+        if node.decorator_list:
+            self._call(free)
 
     visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         self.visit_all(_evaluated(node.args))
-        self._later |= _free_names(node, self._transform)[0]
+        free, _ = _free_names(node, self._transform)
+        self._later |= free
+        self._call(free)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         self.visit_all([*node.decorator_list, *node.bases, *(it.value for it in node.keywords)])
-        outside = set(self._bound)
+        outside, defined = set(self._bound), self._defined
+        self._defined = dict(defined)
         self.visit_all(node.body)
+        methods = [reads for name, reads in self._defined.items() if defined.get(name) is not reads]
         self._bound = outside | {node.name}
+        self._defined = defined | {node.name: set().union(*methods)}
 
     def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> None:
         first, *others = node.generators

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from acp_notebook.core.provenance.names import names_of, parsed
@@ -66,6 +67,21 @@ def test_a_cell_of_settings_is_needed_if_code_follows() -> None:
     assert found(*sources) == [0, 1]
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def f(): return b\ny = f()",
+        "def g(): return b\ndef f(): return g()\ny = f()",
+        "y = (lambda: b)()",
+        "y = [*map(lambda it: it + b, [1])]",
+        "class C:\n    def get(self): return b\ny = C().get()",
+        "@lambda it: it()\ndef y(): return b",
+    ],
+)
+def test_what_a_function_reads_is_needed_as_it_was_when_the_cell_called_it(code: str) -> None:
+    assert {0, 1} < set(found("b = 1", code, "b = 2", "y"))
+
+
 NAMES = ["a", "b", "c", "d"]
 EXPRESSIONS = st.lists(st.sampled_from([*NAMES, "1", "2"]), min_size=1, max_size=3).map(" + ".join)
 STATEMENTS = st.one_of(
@@ -75,12 +91,14 @@ STATEMENTS = st.one_of(
     st.builds("def f(): return {}".format, EXPRESSIONS),
     st.builds("for {} in range(2): {} = {}".format, st.just("i"), st.sampled_from(NAMES), EXPRESSIONS),
     st.builds("{} = f()".format, st.sampled_from(NAMES)),
+    st.builds("{} = (lambda: {})()".format, st.sampled_from(NAMES), EXPRESSIONS),
 )
 CELLS = st.lists(st.lists(STATEMENTS, min_size=1, max_size=2).map("\n".join), max_size=8)
 START = "a, b, c, d = 1, 10, 100, 1000\ndef f(): return a"
 
 
 @settings(max_examples=300, deadline=None)
+@example(["a = a", "b = a", "def f(): return b\nb = f()"])
 @given(CELLS)
 def test_the_needed_cells_give_the_same_result_as_all_cells(cells: list[str]) -> None:
     sources = [START, *cells, "result = (a, b, f())"]
