@@ -204,7 +204,7 @@ def test_run_all_reuses_stored_answers_and_says_what_is_sent_again(
     notebook.says(3, "1")
     notebook.says(0, "%%acp --cached reuses the answers to unchanged prompts")
     photograph(notebook, "cached")
-    go_on(notebook, "fresh")
+    go_on(notebook, "noted")
     expect(notebook.panel(0).locator("[data-acp-going-on]")).to_have_count(0)
     saved_when_it_says(notebook, 2, "The number is 8", "Stored answer")
     again = saved(notebook)

@@ -143,13 +143,14 @@ PAINTING = ROOT / "tests" / "agents" / "painting.py"
 COVERED = """selector => {
     let covered = 0, points = 0;
     for (const it of document.querySelectorAll(selector)) {
+        if (!it.checkVisibility({ visibilityProperty: true })) continue; // the room of a question elsewhere
         it.scrollIntoView({ block: "center" });
         const { left, top, right, bottom } = it.getBoundingClientRect();
         for (let x = left + 2; x < right - 1; x += 6)
             for (let y = Math.max(top + 2, 0); y < Math.min(bottom - 1, innerHeight); y += 4) {
                 const hit = document.elementFromPoint(x, y);
                 points++;
-                const ours = hit?.closest(".acp-newest, .acp-status"); // they float above what scrolls
+                const ours = hit?.closest(".acp-newest, .acp-status, .acp-menu"); // they are above others
                 if (!ours && !it.contains(hit) && !hit?.contains(it)) covered++;
             }
     }

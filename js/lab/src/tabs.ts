@@ -11,7 +11,7 @@ import type { Sessions } from "./sessions";
 
 /** As many as the kernel accepts (core/intents.py). */
 const MOST_TABS = 200;
-/** Typing changes the state often. */
+/** Between two reports: typing changes the state often. */
 const REPORT_MS = 200;
 
 interface SharedText {
@@ -41,15 +41,19 @@ export class Tabs {
   constructor(app: App, sessions: Sessions) {
     this.#app = app;
     shell().answerTab = (request, send) => this.#answer(request, send);
-    const look = () => this.#soon();
+    const look = () => this.#look();
     app.shell.layoutModified?.connect(look);
     app.shell.currentChanged?.connect(look);
     sessions.changed.add(look);
     void app.restored.then(look);
   }
 
-  #soon(): void {
-    this.#timer ??= setTimeout(() => {
+  /** Report at once, so that a prompt that follows has the text of the tab, and once more after a while: a session
+      may not be live yet. */
+  #look(): void {
+    if (this.#timer !== undefined) return;
+    this.#report();
+    this.#timer = setTimeout(() => {
       this.#timer = undefined;
       this.#report();
     }, REPORT_MS);
@@ -62,8 +66,8 @@ export class Tabs {
     for (const context of found) {
       if (this.#watched.has(context)) continue;
       this.#watched.add(context);
-      context.model.stateChanged?.connect(() => this.#soon());
-      context.pathChanged?.connect(() => this.#soon());
+      context.model.stateChanged?.connect(() => this.#look());
+      context.pathChanged?.connect(() => this.#look());
     }
     return [...found];
   }
