@@ -11,8 +11,7 @@ import type { Sessions } from "./sessions";
 
 /** As many as the kernel accepts (core/intents.py). */
 const MOST_TABS = 200;
-/** Between two reports: typing changes the state often. */
-const REPORT_MS = 200;
+const AGAIN_MS = 200;
 
 interface SharedText {
   getSource(): string;
@@ -48,15 +47,14 @@ export class Tabs {
     void app.restored.then(look);
   }
 
-  /** Report at once, so that a prompt that follows has the text of the tab, and once more after a while: a session
-      may not be live yet. */
+  /** Report at once, so that a prompt that follows has the text of the tab, and again soon: a session may not be
+      live yet. */
   #look(): void {
-    if (this.#timer !== undefined) return;
     this.#report();
-    this.#timer = setTimeout(() => {
+    this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
       this.#report();
-    }, REPORT_MS);
+    }, AGAIN_MS);
   }
 
   /** The documents of the page, each once. */
