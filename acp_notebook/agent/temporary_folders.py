@@ -44,9 +44,20 @@ def make(prefix: str, *, in_memory: bool = False, base: str | None = None) -> Pa
 
 def remove(folder: Path) -> None:
     lock = _locks.pop(folder, None)
-    remove_tree(folder)
+    _remove_lock_last(folder)
     if lock is not None:
         os.close(lock)
+
+
+def _remove_lock_last(folder: Path) -> None:
+    """If this process is killed meanwhile, the next one still sees that the folder belongs to nobody."""
+    with suppressed(_log, OSError):
+        for entry in os.scandir(folder):
+            if entry.is_dir(follow_symlinks=False):
+                remove_tree(Path(entry.path))
+            elif entry.name != LOCK:
+                os.unlink(entry.path)
+    remove_tree(folder)
 
 
 def remove_tree(folder: Path) -> None:
@@ -84,7 +95,7 @@ def _remove_leftover(folder: Path) -> None:
     lock = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        remove_tree(folder)
+        _remove_lock_last(folder)
     finally:
         os.close(lock)
 

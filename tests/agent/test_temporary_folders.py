@@ -72,3 +72,23 @@ def test_a_folder_is_removed_when_it_is_no_longer_needed(places: Path) -> None:
     (folder / "file").write_text("x")
     temporary_folders.remove(folder)
     assert not folder.exists()
+
+
+def test_the_lock_goes_last(places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that is killed while it removes a folder leaves one that the next process can remove."""
+    folder = temporary_folders.make("acp-run-")
+    for number in range(30):
+        (folder / f"file{number}").touch()
+        (folder / f"folder{number}").mkdir()
+        (folder / f"folder{number}" / "inner").touch()
+    gone: list[str] = []
+    unlink = os.unlink
+
+    def noted(path: str, **rest: int) -> None:
+        gone.append(os.path.basename(path))
+        unlink(path, **rest)
+
+    monkeypatch.setattr(os, "unlink", noted)
+    temporary_folders.remove(folder)
+    assert not folder.exists()
+    assert len(gone) == 61 and gone[-1] == temporary_folders.LOCK
