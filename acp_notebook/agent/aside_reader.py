@@ -31,12 +31,12 @@ class AsideReader:
     def link_changed(self, change: LinkChange) -> None:
         self.has_gap |= isinstance(change, MessagesLost | Silent)
 
-    def updated(self, messages: Sequence[v1.UpdateMessage]) -> None:
+    def updated(self, messages: Sequence[v1.Update]) -> None:
         for session, events in v1.read_updates(messages, self._failed):
             if session == self._session:
                 self.events.extend(events)
 
-    def _failed(self, message: v1.UpdateMessage, error: Exception) -> None:
+    def _failed(self, message: v1.Update, error: Exception) -> None:
         _log.warning("an update could not be read", exc_info=error)
 
     def notified(self, method: str, params: Raw) -> None:

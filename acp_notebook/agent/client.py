@@ -71,7 +71,7 @@ class Client:
         self._seen: Counter[str] = Counter()
         """Unknown notifications by method."""
 
-    def updated(self, messages: Sequence[v1.UpdateMessage]) -> None:
+    def updated(self, messages: Sequence[v1.Update]) -> None:
         for session_id, events in v1.read_updates(messages, self._failed):
             try:
                 self._sessions.update(session_id, *events)

@@ -61,7 +61,7 @@ class RequestRefused(Exception):
 class Handler(Protocol):
     """Handles the messages of the agent."""
 
-    def updated(self, messages: Sequence[v1.UpdateMessage]) -> None:
+    def updated(self, messages: Sequence[v1.Update]) -> None:
         """These session/updates follow the schema, others are `notified`. Never raises."""
 
     def notified(self, method: str, params: Raw) -> None: ...
@@ -184,20 +184,10 @@ class Connection:
             return
         if self._tap is not None:
             self._tap.received(data)
-        updates: list[v1.UpdateMessage] = []
-        """Consecutive ones are handled together: every chunk is an update, and together they cost less."""
-        for message in self._peer.receive_typed(data, v1.decode_update, v1.is_flat):
-            if isinstance(message, v1.UpdateMessage):
-                updates.append(message)
-                continue
-            if updates:
-                self._take(updates)
-                updates = []
+        for message in self._peer.receive_typed(data, v1.typed_updates):
             self._take(message)
-        if updates:
-            self._take(updates)
 
-    def _take(self, message: jsonrpc.Incoming | list[v1.UpdateMessage]) -> None:
+    def _take(self, message: jsonrpc.Incoming | list[v1.Update]) -> None:
         if self._error is not None:
             return
         self._messages += len(message) if isinstance(message, list) else 1
@@ -209,7 +199,7 @@ class Connection:
             with suppressed(_log, Exception, level=WARNING):  # the same part may fail again
                 self._handler.unreadable(what)
 
-    def _handle(self, message: jsonrpc.Incoming | list[v1.UpdateMessage]) -> None:
+    def _handle(self, message: jsonrpc.Incoming | list[v1.Update]) -> None:
         match message:
             case list():
                 self._handler.updated(message)

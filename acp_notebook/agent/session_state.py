@@ -109,8 +109,14 @@ class SessionState(EventBus):
 
     def _apply(self, event: ev.Event) -> None:
         if type(event) is ev.ToolChanged:
-            self.calls.changed(event)
-            event = self.rewrite(event)
+            only_content = event.only_replaces_content
+            if not (only_content and self.calls.replaced_content(event)):
+                self.calls.changed(event)
+            shown = self.rewrite(event)
+            if only_content and shown is event and self._redactor.idle:
+                self._replace_content(event)
+                return
+            event = shown
         elif event.concerns_calls:
             self._note_turn(event)
         if not self._redactor.idle:
@@ -119,6 +125,15 @@ class SessionState(EventBus):
         with _mutex:
             patches = self._transcript.apply(event)
         self.emit(event, patches)
+
+    def _replace_content(self, event: ev.ToolChanged) -> None:
+        """The rest of `_apply`, faster: there may be such an event for each line of output."""
+        with _mutex:
+            patches = self._transcript.replace_content(event)
+        for handler in self._handlers.get(ev.ToolChanged, ()):
+            handler(event)
+        for listener in self.listeners:
+            listener(event, patches)
 
     def end_history(self) -> None:
         """The agent has sent the whole history: its last message does not go on."""

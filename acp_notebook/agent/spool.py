@@ -1,4 +1,4 @@
-"""Keeps what is seldom needed out of memory: compressed, in one unnamed file that ends with the process.
+"""Keeps what is seldom needed out of memory: in one unnamed file that ends with the process.
 
 Nothing has to be removed after a crash, because the file has no name. Usable from any thread.
 """
@@ -14,10 +14,13 @@ import zlib
 from msgspec import Struct
 
 MOST_BYTES = 2 * 2**30
-"""The limit of one spool, compressed, so that it does not fill the disk."""
+"""The limit of one spool, so that it does not fill the disk."""
 
 FAST = 1
-"""zlib's level: source code shrinks to a quarter at 100 MB a second."""
+"""zlib's level: source code shrinks to a third at 140 MB a second."""
+
+MOST_COMPRESSED = 8 * 2**20
+"""More than this is stored as it is: the caller, often the loop thread, should not wait for the processor."""
 
 
 class Full(OSError):
@@ -29,6 +32,7 @@ class Stored(Struct, frozen=True):
 
     at: int
     size: int
+    compressed: bool
 
 
 class Spool:
@@ -41,7 +45,9 @@ class Spool:
 
     def keep(self, data: bytes) -> Stored:
         """Store the bytes. Raises Full or another OSError."""
-        data = zlib.compress(data, FAST)
+        compressed = len(data) <= MOST_COMPRESSED
+        if compressed:
+            data = zlib.compress(data, FAST)
         with self._lock:
             if self._fd is None:
                 self._fd = self._open()
@@ -52,7 +58,7 @@ class Spool:
             while left:
                 done = os.pwrite(self._fd, left, self._end)
                 left, self._end = left[done:], self._end + done
-        return Stored(at, len(data))
+        return Stored(at, len(data), compressed)
 
     def _open(self) -> int:
         with tempfile.TemporaryFile() as file:  # never has a name, where the system supports that
@@ -69,4 +75,5 @@ class Spool:
             if not parts[-1]:
                 raise OSError("what was stored in a temporary file is gone")
             at += len(parts[-1])
-        return zlib.decompress(b"".join(parts))
+        data = b"".join(parts)
+        return zlib.decompress(data) if stored.compressed else data

@@ -123,7 +123,8 @@ class Items(dict[str, Item]):
             self._sizes[turn] = len(encoded)
         moved: list[Item] = []
         while sum(self._sizes.values()) > KEPT_BYTES:
-            moved += self._store(next(iter(self._sizes)))
+            oldest = next(iter(self._sizes))
+            moved += self._store(oldest, encoded if oldest == turn else self._encoded(oldest))
         return moved
 
     def _encoded(self, turn: str) -> bytes | None:
@@ -133,10 +134,9 @@ class Items(dict[str, Item]):
         except (UnicodeError, OverflowError):
             return None  # half a character, or a huge number: the turn stays in memory
 
-    def _store(self, turn: str) -> list[Item]:
+    def _store(self, turn: str, encoded: bytes | None) -> list[Item]:
         assert self._spool is not None
         del self._sizes[turn]
-        encoded = self._encoded(turn)
         try:
             self._stored[turn] = self._spool.keep(encoded) if encoded is not None else None
         except OSError:  # no room: it stays in memory

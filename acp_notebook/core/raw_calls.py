@@ -53,13 +53,9 @@ class RawCalls:
                 self._calls[key] = replace(call, status="unfinished")
 
     def changed(self, event: ev.ToolChanged) -> None:
-        key = self._newest.get(event.id)
-        if key is not None and event.only_replaces_content:
-            earlier = self._replaced.get(event.id)
-            if event.status is ev.UNSET and earlier is not None:
-                event = replace(event, status=earlier.status)
-            self._replaced[event.id] = event
+        if event.only_replaces_content and self.replaced_content(event):
             return
+        key = self._newest.get(event.id)
         self._settle(event.id)
         if key is None or (event.asked and self._is_used(key)):
             self._count += 1
@@ -69,6 +65,15 @@ class RawCalls:
         self._calls[key] = replace(call, **_changes(call, event))
         if event.asked:
             self._asked.add(key)
+
+    def replaced_content(self, event: ev.ToolChanged) -> bool:
+        """Take an event that `only_replaces_content`; False if no call has its id."""
+        if event.id not in self._newest:
+            return False
+        if event.status is ev.UNSET and (earlier := self._replaced.get(event.id)) is not None:
+            event = replace(event, status=earlier.status)
+        self._replaced[event.id] = event
+        return True
 
     def _settle(self, *ids: str) -> None:
         """Let these calls have the content that replaces theirs."""

@@ -190,12 +190,25 @@ class Transcript:
                 self._version += 1
                 self._snapshot = None
                 return [appended]
-        if type(event) is ev.ToolChanged and (key := self._call_with_new_content(event)) is not None:
-            self._items[key]["content"] = content = plain(event.content)
-            self._views.pop(key, None)
-            self._version += 1
-            self._snapshot = None
-            return [Set(key, _CONTENT, content)]  # no copy: it is replaced, never changed in place
+        if type(event) is ev.ToolChanged and event.only_replaces_content:
+            return self.replace_content(event)
+        return self._apply_decided(event)
+
+    def replace_content(self, event: ev.ToolChanged) -> list[Patch]:
+        """Apply an event that `only_replaces_content`: some agents send one for each line of output."""
+        key = self._tools.get(event.id)
+        if key is None or key in self._only_asked:
+            return self._apply_decided(event)
+        item = self._items[key]
+        if event.status is not ev.UNSET and event.status != item["status"]:
+            return self._apply_decided(event)
+        item["content"] = content = plain(event.content)
+        self._views.pop(key, None)
+        self._version += 1
+        self._snapshot = None
+        return [Set(key, _CONTENT, content)]  # no copy: it is replaced, never changed in place
+
+    def _apply_decided(self, event: ev.Event) -> list[Patch]:
         patches = self._decide(event)
         for patch in patches:
             self._state.apply(patch)
@@ -205,14 +218,6 @@ class Transcript:
             self._version += 1
             self._snapshot = None
         return patches
-
-    def _call_with_new_content(self, event: ev.ToolChanged) -> str | None:
-        """The key of the call, if its content is all that changes: so do updates for each line of output."""
-        key = self._tools.get(event.id)
-        if key is None or key in self._only_asked or not event.only_replaces_content:
-            return None
-        same = event.status is ev.UNSET or event.status == self._items[key]["status"]
-        return key if same else None
 
     def _open_text(self, message: OpenMessage, patch: Append) -> Pieces:
         message.text = self._state.text(patch.key, patch.path)

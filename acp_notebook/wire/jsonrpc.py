@@ -7,8 +7,9 @@ agent writes raises an exception: a line that is not a message becomes Garbage.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeVar
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -26,6 +27,9 @@ NOT_FOUND: Final = -32002
 
 MAX_LINE = 256 * 1024 * 1024
 """Longer lines are discarded, to limit memory: ten times the longest line ever seen."""
+
+SAFE_RECURSION = 3000
+"""Up to this recursion limit, decoders refuse what would exhaust the stack; users set limits that do not."""
 
 _HEAD = 400
 """How much of an unreadable line is examined, and kept to show it."""
@@ -107,6 +111,17 @@ _encode = msgspec.json.Encoder().encode
 _NULL = Raw(b"null")
 
 
+class Typed(NamedTuple, Generic[T]):
+    """Decoders for the messages that are expected most; each raises a REFUSED for any other message."""
+
+    flat: Callable[[bytes | bytearray], T]
+    """For messages without a part that may have any form: what is nested too deeply cannot be one of them."""
+    flat_lines: Callable[[memoryview], Sequence[T]]
+    """The same for several lines at once; refuses all of them if it refuses one."""
+    nested: Callable[[bytes | bytearray], T]
+    """For the others, once it is known that they are not nested too deeply."""
+
+
 class Peer:
     """Our side of a JSON-RPC connection: encodes, decodes and tracks open requests."""
 
@@ -147,32 +162,38 @@ class Peer:
         for line in self._lines.feed(data):
             yield from self._read(line)
 
-    def receive_typed(
-        self, data: bytes, decode: Callable[[bytes | bytearray], T], is_flat: Callable[[Any], bool]
-    ) -> Iterator[Incoming | T]:
-        """Like `receive`, but for the messages that `decode` accepts, with what it returns.
+    def receive_typed(self, data: bytes, typed: Typed[T]) -> Iterator[Incoming | list[T]]:
+        """Like `receive`, but the messages of the type that is expected most are read in one step.
 
-        A message of the type that is expected most is read in one step. Another one is refused at its method
-        or its first unknown field, and is then read in two. `is_flat`: whether a message has no part that may
-        be nested as deeply as the agent likes; to look at it is faster than to count the line's brackets.
+        They come in lists, in order with the others. A message of another type is refused at its method or
+        its first unknown field, and is then read in two steps.
         """
-        unchecked, safe = tolerant_json.TOO_SHORT_TO_CHECK, tolerant_json.SAFE_TO_DECODE
-        for line in self._lines.feed(data):
-            if isinstance(line, Garbage):
-                yield from self._read(line)
+        shallow = sys.getrecursionlimit() <= SAFE_RECURSION
+        together = self._lines.read_together(data, typed.flat_lines) if shallow else None
+        if together is None:
+            yield from self._read_typed(self._lines.feed(data), typed, shallow)
+            return
+        first, messages, rest = together
+        begun = self._lines.feed(first)
+        self._lines.feed(rest)
+        yield from self._read_typed(begun, typed, shallow)
+        yield messages
+
+    def _read_typed(
+        self, lines: Iterable[bytes | bytearray | Garbage], typed: Typed[T], shallow: bool
+    ) -> Iterator[Incoming | list[T]]:
+        found: list[T] = []
+        for line in lines:
+            message = None if isinstance(line, Garbage) else _typed_message(line, typed, shallow)
+            if message is not None:
+                found.append(message)
                 continue
-            try:
-                if len(line) > safe:
-                    tolerant_json.check_nesting(line)
-                    message = decode(line)
-                else:
-                    message = decode(line)
-                    if len(line) > unchecked and not is_flat(message):
-                        tolerant_json.check_nesting(line)
-            except REFUSED:
-                yield from self._read(line)
-            else:
-                yield message
+            if found:
+                yield found
+                found = []
+            yield from self._read(line)
+        if found:
+            yield found
 
     def _read(self, line: bytes | bytearray | Garbage) -> Iterator[Incoming]:
         if isinstance(line, Garbage):
@@ -281,6 +302,60 @@ class _Lines:
                 lines.append(_too_long(self._begun, limit))
                 self._begun, self._skipping = bytearray(), True
         return lines
+
+    def read_together(
+        self, data: bytes, decode: Callable[[memoryview], Sequence[T]]
+    ) -> tuple[bytes, list[T], bytes] | None:
+        """The end of the line that has begun, what the lines after it are, and the start of the next one.
+
+        None if there are not several lines, or if one of them is refused. Then, as before, nothing is taken.
+        """
+        last = data.rfind(b"\n")
+        start = data.find(b"\n") + 1 if self._begun or self._skipping else 0
+        if data.find(b"\n", start, last) < 0 or len(data) > self._limit:
+            return None
+        try:
+            messages = [*decode(memoryview(data)[start : last + 1])]
+        except REFUSED:
+            return None
+        if not _is_one_a_line(data, start, last, len(messages)):
+            return None
+        return data[:start], messages, data[last + 1 :]
+
+
+_OPEN, _CLOSE = b"{}"
+
+
+def _is_one_a_line(data: bytes, start: int, last: int, count: int) -> bool:
+    """Whether these JSON objects are in just as many lines, up to the line break at `last`.
+
+    In JSON, an object that ends is never followed by the start of another one. So where a line ends with a
+    bracket and the next one starts with one, the value has ended, too.
+    """
+    find = data.find
+    at = start - 1
+    for _ in range(count):
+        if at == last or data[at + 1] != _OPEN:
+            return False
+        at = find(b"\n", at + 1)
+        if data[at - 1] != _CLOSE:
+            return False
+    return at == last
+
+
+def _typed_message(line: bytes | bytearray, typed: Typed[T], shallow: bool) -> T | None:
+    """The message in this line if it is of the type. `shallow`: no decoder exhausts the stack."""
+    try:
+        if not shallow:
+            tolerant_json.check_nesting(line)
+        return typed.flat(line)
+    except REFUSED:
+        pass
+    try:
+        tolerant_json.check_nesting(line)
+        return typed.nested(line)
+    except REFUSED:
+        return None
 
 
 def _line(message: dict[str, Any]) -> bytes:

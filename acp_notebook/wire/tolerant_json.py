@@ -19,10 +19,6 @@ MAX_NESTING = 100
 TOO_SHORT_TO_CHECK = 2 * MAX_NESTING
 """A value of this length cannot be nested too deeply, because every level takes two characters."""
 
-SAFE_TO_DECODE = 2000
-"""A value of this length may be decoded before it is checked: even if it consists of brackets, the decoder is
-not called more than 1,000 levels deep."""
-
 _LONG = 16 * 1024
 """From here on, brackets are looked for one by one instead of counted."""
 

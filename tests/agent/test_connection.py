@@ -53,7 +53,7 @@ class Handler:
         self.work: Callable[[str, Any], Awaitable[Any]] | None = None
         self.arrived = asyncio.Event()
 
-    def updated(self, messages: Sequence[v1.UpdateMessage]) -> None:
+    def updated(self, messages: Sequence[v1.Update]) -> None:
         self.log += [message.params for message in messages]
 
     def notified(self, method: str, params: Raw) -> None:

@@ -32,6 +32,14 @@ def test_what_is_kept_comes_back_byte_for_byte_from_any_thread() -> None:
         assert list(threads.map(spool.get, stored)) == contents
 
 
+def test_what_is_large_is_kept_without_the_cost_of_compression() -> None:
+    spool = Spool()
+    large = b"text" * (spool_module.MOST_COMPRESSED // 4)
+    stored = [spool.keep(it) for it in (large, large + b"!", b"small")]
+    assert [it.compressed for it in stored] == [True, False, True]
+    assert [spool.get(it) for it in stored] == [large, large + b"!", b"small"]
+
+
 def test_a_full_spool_says_so_and_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     spool = Spool()
     first = spool.keep(b"first")

@@ -51,7 +51,9 @@ class CallClock:
         self._quiet_since = time.time_ns()
 
     def _on_tool(self, event: ev.ToolChanged) -> None:
-        self._see(event.id, over=event.status in ENDED)
+        over = event.status in ENDED
+        if over or event.id not in self.spans:  # there may be an update for each line of output
+            self._see(event.id, over=over)
 
     def _on_asked(self, event: ev.QuestionAsked) -> None:
         self._questions[event.id] = event.tool_id

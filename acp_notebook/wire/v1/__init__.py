@@ -40,12 +40,11 @@ from .responses import (
 from .servers import mcp_servers
 from .updates import (
     ASIDE,
-    UpdateMessage,
-    decode_update,
-    is_flat,
+    Update,
     read_unknown_notification,
     read_update,
     read_updates,
+    typed_updates,
 )
 
 __all__ = [
@@ -54,17 +53,15 @@ __all__ = [
     "VERSION",
     "Call",
     "Malformed",
-    "UpdateMessage",
+    "Update",
     "authenticate",
     "cancel",
     "cancel_request",
     "close_session",
-    "decode_update",
     "delete_session",
     "extension",
     "fork_session",
     "initialize",
-    "is_flat",
     "list_sessions",
     "load_session",
     "logout",
@@ -90,5 +87,6 @@ __all__ = [
     "set_mode",
     "set_model",
     "terminal_events",
+    "typed_updates",
     "whole_output",
 ]

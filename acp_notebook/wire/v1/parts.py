@@ -54,20 +54,6 @@ def _annotations(block: Any) -> Mapping[str, Any] | None:
 
 def tool_event(fields: s.ToolFields, *, created: bool = False) -> ev.ToolChanged:
     """The event of a tool call, in which a field that is null or missing is unchanged."""
-    if (  # first and here: some agents send the content so far for each line of output
-        fields.content is not None
-        and fields.title is None
-        and fields.kind is None
-        and fields.locations is None
-        and fields.name is None
-        and fields.raw_input is UNSET
-        and fields.raw_output is UNSET
-        and fields.meta is UNSET
-        and not created
-    ):
-        status = ev.UNSET if fields.status is None else fields.status
-        content = tuple([content_record(it) for it in fields.content])
-        return ev.ToolChanged(fields.tool_call_id, status=status, content=content)
     given: dict[str, Any] = {}
     for name in _TOOL_FIELDS:
         value = getattr(fields, name)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ...core import events as ev
 from ...core import records as rec
-from .. import lenient_types, tolerant_json
+from .. import jsonrpc, lenient_types, tolerant_json
 from .. import schema as s
 from .parts import config_options, content_record, meta_of, tool_event
 from .reading import REFUSED
@@ -38,32 +38,69 @@ class UpdateMessage(Struct, kw_only=True, forbid_unknown_fields=True, gc=False):
     params: s.SessionNotification
 
 
-decode_update = msgspec.json.Decoder(UpdateMessage).decode
-"""Read the line of an update that follows the schema; raises a `jsonrpc.REFUSED` for any other message."""
+class _Flat(Struct, rename="camel", forbid_unknown_fields=True, gc=False):
+    """A part of a FlatUpdate: it has no `_meta`, nor anything else that may have any form."""
 
 
-def is_flat(message: UpdateMessage) -> bool:
-    """Whether the update is plain text, and nothing in it may have any form: so are nearly all updates."""
-    update = message.params.update
-    if update.meta is not UNSET or message.params.meta is not UNSET:
-        return False
-    if type(update) is s.AgentMessageChunk or type(update) is s.AgentThoughtChunk:
-        return _is_text(update.content)
-    if (
-        type(update) is not s.ToolCallUpdate
-        or update.raw_input is not UNSET
-        or update.raw_output is not UNSET
-        or update.locations is not None
-    ):
-        return False
-    for it in update.content or ():
-        if type(it) is not s.ContentItem or it.meta is not UNSET or not _is_text(it.content):
-            return False
-    return True
+class _FlatText(_Flat, tag="text"):
+    text: str
 
 
-def _is_text(block: Any) -> bool:
-    return type(block) is s.TextContent and block.meta is UNSET and block.annotations is None
+class _FlatContent(_Flat, tag="content"):
+    content: _FlatText
+
+
+class _FlatChunk(_Flat, tag_field="sessionUpdate", tag="agent_message_chunk"):
+    content: _FlatText
+    message_id: str | None = None
+
+
+class _FlatThought(_Flat, tag_field="sessionUpdate", tag="agent_thought_chunk"):
+    content: _FlatText
+    message_id: str | None = None
+
+
+class _FlatCall(_Flat, tag_field="sessionUpdate", tag="tool_call_update"):
+    """New content of a tool call: some agents send the content so far for each line of output."""
+
+    tool_call_id: str
+    content: tuple[_FlatContent, ...]
+    status: str | None = None
+
+
+class _FlatParams(_Flat):
+    session_id: str
+    update: _FlatChunk | _FlatThought | _FlatCall
+
+
+class FlatUpdate(_Flat, kw_only=True):
+    """A session/update with plain text: so are nearly all updates."""
+
+    jsonrpc: Literal["2.0"] = "2.0"
+    method: Literal["session/update"]
+    params: _FlatParams
+
+
+Update = FlatUpdate | UpdateMessage
+
+_flat = msgspec.json.Decoder(FlatUpdate)
+typed_updates: jsonrpc.Typed[Update] = jsonrpc.Typed(
+    _flat.decode, _flat.decode_lines, msgspec.json.Decoder(UpdateMessage).decode
+)
+"""Read the lines of updates that follow the schema."""
+
+
+def _flat_event(update: _FlatChunk | _FlatThought | _FlatCall) -> ev.Event:
+    if type(update) is _FlatCall:
+        status = ev.UNSET if update.status is None else update.status
+        if len(update.content) == 1:  # the same, faster
+            return ev.ToolChanged(
+                update.tool_call_id, status=status, content=(rec.Text(update.content[0].content.text),)
+            )
+        content = tuple(rec.Text(it.content.text) for it in update.content)
+        return ev.ToolChanged(update.tool_call_id, status=status, content=content)
+    role: ev.Role = "agent" if type(update) is _FlatChunk else "thought"
+    return ev.MessageChunk(role, rec.Text(update.content.text), update.message_id)  # type: ignore[union-attr]
 
 
 def read_update(params: Raw | s.SessionNotification) -> tuple[str | None, ev.Event]:
@@ -77,17 +114,11 @@ def read_update(params: Raw | s.SessionNotification) -> tuple[str | None, ev.Eve
     update = params.update
     if update.meta is not UNSET or params.meta is not UNSET:
         return params.session_id, _with_meta(_event(update), params)
-    if type(update) is s.AgentMessageChunk:  # first and here, because nearly all updates are chunks of text
-        content = update.content
-        if type(content) is s.TextContent and content.annotations is None:
-            return params.session_id, ev.MessageChunk("agent", rec.Text(content.text), update.message_id)
-    elif type(update) is s.ToolCallUpdate:  # some agents send these for each line of output
-        return params.session_id, tool_event(update)
     return params.session_id, _event(update)
 
 
 def read_updates(
-    messages: Iterable[UpdateMessage], failed: Callable[[UpdateMessage, Exception], None]
+    messages: Iterable[Update], failed: Callable[[Update, Exception], None]
 ) -> Iterator[tuple[str | None, list[ev.Event]]]:
     """The events of updates, in order: consecutive ones of the same session and type together.
 
@@ -96,9 +127,13 @@ def read_updates(
     events: list[ev.Event] = []
     session: str | None = None
     kind: type[ev.Event] | None = None
+    session_id: str | None
     for message in messages:
         try:
-            session_id, event = read_update(message.params)
+            if isinstance(message, FlatUpdate):
+                session_id, event = message.params.session_id, _flat_event(message.params.update)
+            else:
+                session_id, event = read_update(message.params)
         except Exception as error:
             failed(message, error)
             continue
