@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
 from acp_notebook.core import events as ev
 from acp_notebook.core.records import Image, PlanEntry, Text
 from acp_notebook.core.reread import Found, corrections
@@ -134,6 +138,31 @@ def test_a_history_that_knows_less_changes_nothing() -> None:
 def test_an_image_that_was_lost_cannot_be_told() -> None:
     image = ev.MessageChunk("agent", Image("aGk=", "image/png"))
     assert found_for(turn(said("Look:")), said("Look:"), call("a"), image).is_certain is False
+
+
+@given(st.data())
+def test_whatever_was_lost_is_there_once_and_nothing_disappears(data: st.DataObject) -> None:
+    said_or_done = st.sampled_from([said("ab "), said("b"), said("ca"), said("a", "thought"), call("")])
+    history: list[ev.Event] = [
+        replace(event, id=f"c{at}") if isinstance(event, ev.ToolChanged) else event
+        for at, event in enumerate(data.draw(st.lists(said_or_done, max_size=8)))
+    ]
+    arrived = [event for event in history if data.draw(st.booleans())]
+    ours, whole = turn(*arrived), turn(*history)
+    found = found_for(ours, *history)
+    ours.apply_all(found.events)
+    for role in ("agent", "thought"):
+        assert text(ours, role) == text(whole, role)
+    calls = sorted(event.id for event in history if isinstance(event, ev.ToolChanged))
+    assert sorted(it.id for it in ours.snapshot().items if isinstance(it, ToolCall)) == calls
+    assert found_for(ours, *history).events == []
+    assert found.is_certain == bool(text(whole, "agent"))
+
+
+def text(transcript: Transcript, role: str) -> str:
+    """What is said, without white space."""
+    messages = [it for it in transcript.snapshot().items if isinstance(it, Message) and it.role == role]
+    return "".join("".join(it.text.split()) for it in messages)
 
 
 # ---- which turn it is --------------------------------------------------------------------------
