@@ -90,6 +90,11 @@ SCRIPTS: dict[str, Sequence[ev.Event]] = {
         ev.ChangesReplaced("k1", (CHANGED, FileChange("f2", "b.py", "created", 1, state="kept"))),
         ev.ChangesReplaced("k1", (replace(CHANGED, state="undone"), FileChange("f2", "b.py", "created", 1))),
         ev.ChangesReplaced("k9", (CHANGED,)),
+        ev.Recovered("k1", ev.ToolChanged("c3", title="Run", status="completed", created=True)),
+        ev.Recovered("k1", ev.ToolChanged("c3", raw_input={"command": "ls"}), "k12"),
+        ev.Recovered("k1", _agent("It is done.")),
+        ev.Recovered("k1", ev.PlanReplaced((rec.PlanEntry("then"),), "p2")),
+        ev.Recovered("k9", _agent("of no turn")),
     ],
     "a turn that is cancelled, and one that fails": [
         _prompt("Go", "t1"),

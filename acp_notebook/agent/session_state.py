@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from ..core import events as ev
 from ..core.event_redaction import EventRedactor
 from ..core.patches import Patch
@@ -117,6 +119,8 @@ class SessionState(EventBus):
                 self._replace_content(event)
                 return
             event = shown
+        elif type(event) is ev.Recovered and type(event.found) is ev.ToolChanged:
+            event = replace(event, found=self.rewrite(event.found))
         elif event.concerns_calls:
             self._note_turn(event)
         if not self._redactor.idle:
@@ -134,6 +138,11 @@ class SessionState(EventBus):
             handler(event)
         for listener in self.listeners:
             listener(event, patches)
+
+    def redacted(self, history: Iterable[ev.Event]) -> list[ev.Event]:
+        """The events of an agent's history without secrets, as the transcript would have them."""
+        redactor = EventRedactor(self._redactor)
+        return [*(it for event in history for it in redactor.see(event)), *redactor.rest()]
 
     def end_history(self) -> None:
         """The agent has sent the whole history: its last message does not go on."""

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Protocol
 
 from .. import timeouts
 from ..core import events as ev
-from ..core.reread import corrections
-from ..core.snapshot import Elicitation, Question
+from ..core.reread import Found, corrections, is_prompt
+from ..core.snapshot import Elicitation, Item, Question, TurnStart
+from ..core.transcript import Transcript
 from ..errors import ConnectionLost, Error
 from ..log import logger, suppressed
 from .session_state import SessionState
@@ -25,9 +27,15 @@ INCOMPLETE = (
     "The connection was interrupted, and parts of the answer may be lost. Ask the agent to repeat them.",
 )
 COMPLETED = "The answer was completed", "The connection was interrupted; the agent sent what was lost again."
+CALLS = " Tool calls that were lost are at the end of the turn."
+AS_STORED = (
+    "The answer is as the agent has stored it so far",
+    "The connection was interrupted, and the agent sent its history again. It may have gone on since then: "
+    "ask it for the rest if the answer breaks off.",
+)
 SILENT = (
     "the connection was interrupted, and nothing has come from the agent for {:g} s since then: "
-    "the end of its answer is probably lost"
+    "the end of the turn is probably lost"
 )
 
 
@@ -107,22 +115,41 @@ class TurnGaps:
             self._last = run
         if not (run.has_gap or run.has_doubt):
             return
-        items = self._state.read(lambda transcript: transcript.turn_items(run.key))
-        history = await self._history()
-        found = corrections(items, history) if history else None
-        for correction in found or ():
-            self._state.apply(correction)
-        if found:
-            self._state.apply(ev.NoticeGiven("info", *COMPLETED, "client", turn=run.key))
-        elif found is None and run.has_gap:
-            self._state.apply(ev.NoticeGiven("warning", *INCOMPLETE, "client", turn=run.key))
+        history = self._state.redacted(await self._history())
+        items, again = self._state.read(lambda transcript: _turn_of(transcript, run))
+        found = corrections(items, history, again)
+        for event in found.events:
+            self._state.apply(event)
+        if (notice := self._notice(run, items, found)) is not None:
+            self._state.apply(notice)
         is_free = self._state.running is None or self._state.running is run
-        if history and (run.has_gap or found) and is_free:  # else it would end the turn that runs now
+        if history and (run.has_gap or found.events) and is_free:  # else it would end the turn that runs now
             with suppressed(_log, Error):  # the session's status shows it; the next prompt tries again
                 await self._owner.renew()
+
+    def _notice(self, run: TurnRun, items: Sequence[Item], found: Found) -> ev.NoticeGiven | None:
+        """What the user should know about the turn; None: nothing was lost, as far as can be told."""
+        if run.has_gap and not found.is_certain:
+            return ev.NoticeGiven("warning", *INCOMPLETE, "client", turn=run.key)
+        title, text = COMPLETED
+        if run.has_gap and any(isinstance(it, TurnStart) and it.status == "failed" for it in items):
+            title, text = AS_STORED
+        elif not found.events:
+            return None
+        added = [it for it in found.events if isinstance(it, ev.Recovered) and it.key is None]
+        if any(isinstance(it.found, ev.ToolChanged) for it in added):
+            text += CALLS
+        return ev.NoticeGiven("info", title, text, "client", turn=run.key)
 
     async def _history(self) -> Sequence[ev.Event]:
         with suppressed(_log, Error, TimeoutError):  # a notice says what this means
             async with asyncio.timeout(timeouts.get().remote_reread):
                 return await self._owner.reread()
         return ()
+
+
+def _turn_of(transcript: Transcript, run: TurnRun) -> tuple[tuple[Item, ...], int]:
+    """The items of a turn, and how many turns before it had the same prompt."""
+    items = transcript.turn_items(run.key)
+    before = takewhile(lambda it: it.key != run.key, transcript.snapshot().items)
+    return items, sum(isinstance(it, TurnStart) and is_prompt(items, it) for it in before)

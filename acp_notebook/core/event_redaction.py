@@ -44,7 +44,8 @@ class EventRedactor:
         if isinstance(event, ev.TerminalOutput):
             text = self._terminals.setdefault(event.id, StreamRedactor(self._redactor)).feed(event.text)
             return (replace(event, text=text),) if text or event.dropped else ()
-        redactor = self._redactor.for_actions if event.shows_actions else self._redactor
+        shown = event.found if isinstance(event, ev.Recovered) else event
+        redactor = self._redactor.for_actions if shown.shows_actions else self._redactor
         if event.is_aside:
             return (_cleaned(event, redactor),)
         before = self.rest() + (self._terminal_rest(event) if isinstance(event, ev.TerminalChanged) else ())

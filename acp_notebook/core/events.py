@@ -205,6 +205,18 @@ class PlanReplaced(BaseEvent, frozen=True):
     meta: Json = None
 
 
+class Recovered(BaseEvent, frozen=True):
+    """What was lost of an earlier turn, from the agent's history. Nobody is asked about it, and it allows
+    nothing. `turn`: the key of the turn's item. `key`: the item that it completes; None: it is missing.
+    """
+
+    is_aside = True
+
+    turn: str
+    found: MessageChunk | ToolChanged | PlanReplaced
+    key: str | None = None
+
+
 class PlanRemoved(BaseEvent, frozen=True):
     is_history = True
     is_work = True
@@ -483,6 +495,7 @@ Event = (
     | MessageReplaced
     | ToolChanged
     | PlanReplaced
+    | Recovered
     | PlanRemoved
     | QuestionAsked
     | QuestionSettled

@@ -22,6 +22,7 @@ The rules:
   ours, the call stays open until the agent reports its end: other parts of it may have been allowed.
 - When a turn ends or is being cancelled, its open tool calls are closed; those that the agent never
   mentioned again after its question become "allowed".
+- What was lost of a turn, and is in the agent's history, is added at the turn's end, or to an item of it.
 - What an agent adds in `_meta` is kept on the item, or in the header if it is about the session: of several
   messages, the newest value of each key.
 - What we do not know is kept and shown: as an item of type "unknown", or as `raw` on an item that we know.
@@ -234,6 +235,8 @@ class Transcript:
                 return self._tool(event)
             case ev.MessageReplaced(message, text):
                 return self._replace_message(message, text)
+            case ev.Recovered():
+                return self._recovered(event)
             case ev.TurnStarted():
                 return self._turn_started(event)
             case ev.TurnCancelling(person):
@@ -281,7 +284,7 @@ class Transcript:
                 return [self._add("unknown", {"what": what, "content": raw})]
         return self._header(event)
 
-    # ---- turns ---------------------------------------------------------------------------
+    # ---- what was lost --------------------------------------------------------------------
 
     def _replace_message(self, key: str, text: str) -> list[Patch]:
         if key not in self._state.items:
@@ -289,6 +292,30 @@ class Transcript:
         if self._message is not None and self._message.key == key:
             self._message = None  # it knows the blocks that are replaced: a later chunk begins a new message
         return [Set(key, ("content",), [plain(Text(text))])]
+
+    def _recovered(self, event: ev.Recovered) -> list[Patch]:
+        found, turn, key = event.found, event.turn, event.key
+        if turn not in self._names or (key is not None and key not in self._state.items):
+            return []  # the history with this turn was cleared
+        if isinstance(found, ev.ToolChanged):
+            fields = {name: plain(value) for name, value in given_fields(found).items()}
+            if "raw_input" in fields:
+                fields |= self._command(key, fields["raw_input"])
+        else:
+            fields = plain_fields(found, leave=("content",))
+        if isinstance(found, ev.MessageChunk):
+            fields["content"] = [plain(found.content)]
+        if key is not None:
+            return [Set(key, (name,), it) for name, it in fields.items() if name != "id"]
+        if turn == self._turn:
+            self._message = None  # a late chunk begins a new message: it comes after what is added here
+        if not isinstance(found, ev.ToolChanged):
+            return [self._add("plan" if isinstance(found, ev.PlanReplaced) else "message", fields, of=turn)]
+        added = self._add("tool", {"id": found.id, **_NEW_TOOL, **fields}, of=turn)
+        self._tools.setdefault(found.id, added.item["key"])
+        return [added]
+
+    # ---- turns ---------------------------------------------------------------------------
 
     def _turn_started(self, event: ev.TurnStarted) -> list[Patch]:
         self._echo = Echo(event.prompt)

@@ -15,6 +15,7 @@ from acp_notebook.core.patches import Patch
 from acp_notebook.core.records import Text
 from acp_notebook.core.redaction import Redactor
 from acp_notebook.core.requests import AgentFacts
+from acp_notebook.core.snapshot import Message
 from acp_notebook.core.transcript import Transcript
 
 SECRET = "hunter2-hunter2"
@@ -94,3 +95,32 @@ def test_a_secret_that_is_learnt_is_removed_from_the_next_update(state: SessionS
     assert [SECRET in it for it in shown] == [True, False]
     assert SECRET not in str(state.read(lambda transcript: transcript.tool("t")))
     assert state.calls.call("t").content == (Text(SECRET),)
+
+
+def test_a_call_that_is_filled_in_is_shown_without_secrets_and_allows_nothing(state: SessionState) -> None:
+    state.agent.redactor.learn([SECRET])
+    turn = state.read(lambda transcript: transcript.current_turn)
+    assert turn is not None
+    call = ev.ToolChanged("c", title=f"login {SECRET}", kind="execute", status="completed", created=True)
+    state.apply(ev.Recovered(turn, call))
+    shown = state.read(lambda transcript: transcript.tool("c"))
+    assert shown.turn == turn
+    assert SECRET not in shown.title
+    assert state.calls.open() == ()
+    with pytest.raises(KeyError):
+        state.calls.call("c")
+
+
+def test_a_history_is_compared_as_it_is_shown(state: SessionState) -> None:
+    state.agent.redactor.learn([SECRET])
+    said = [ev.MessageChunk("agent", Text(f"It is {SECRET}, as you know."))]
+    state.apply(*said)
+    state.end_history()
+    again = Transcript()
+    again.apply_all(state.redacted(said))
+    assert _texts(again) == state.read(_texts) != []
+    assert SECRET not in str(_texts(again))
+
+
+def _texts(transcript: Transcript) -> list[str]:
+    return [it.text for it in transcript.snapshot().items if isinstance(it, Message)]

@@ -931,3 +931,38 @@ def test_reading_one_turn_costs_nothing_for_the_others() -> None:
         transcript.apply_all([START, chunk("a"), announced("t2")])
         costs.append(calls(lambda read=transcript: read.turn_items(read.current_turn)))  # type: ignore[misc]
     assert costs[0] == costs[1]
+
+
+# ---- what was lost of a turn -------------------------------------------------------------------
+
+
+def test_what_is_filled_in_is_of_its_turn_and_does_not_interrupt_the_running_one() -> None:
+    transcript = transcript_of(ev.TurnStarted((Text("one"),)), chunk("a"), ev.TurnEnded("done"))
+    first = transcript.current_turn
+    assert first is not None
+    transcript.apply_all([ev.TurnStarted((Text("two"),)), chunk("He")])
+    call = ev.ToolChanged("c", title="Run", status="completed", created=True)
+    transcript.apply_all([ev.Recovered(first, call), ev.Recovered(first, chunk("Done.")), chunk("llo")])
+    assert [it.text for it in transcript.turn_items(first) if isinstance(it, Message)] == ["a", "Done."]
+    assert transcript.tool("c").turn == first
+    (message,) = transcript.turn_items(transcript.current_turn)[1:]
+    assert isinstance(message, Message)
+    assert message.text == "Hello"
+
+
+def test_a_question_about_a_call_that_was_filled_in_is_about_another_call() -> None:
+    """What the user allows must not be taken for what has been done."""
+    transcript = transcript_of(ev.TurnStarted((Text("one"),)), ev.TurnEnded("done"))
+    turn = transcript.current_turn
+    assert turn is not None
+    call = ev.ToolChanged("c", title="Run", status="completed", created=True)
+    transcript.apply_all([ev.Recovered(turn, call), ev.ToolChanged("c", title="Other", asked=True)])
+    assert [it.title for it in transcript.snapshot().items if isinstance(it, ToolCall)] == ["Run", "Other"]
+
+
+def test_a_late_chunk_follows_what_was_filled_in() -> None:
+    transcript = transcript_of(ev.TurnStarted((Text("one"),)), chunk("a"), ev.TurnEnded("done"))
+    turn = transcript.current_turn
+    assert turn is not None
+    transcript.apply_all([ev.Recovered(turn, chunk("b")), chunk("c")])
+    assert [it.text for it in transcript.snapshot().items if isinstance(it, Message)] == ["a", "b", "c"]

@@ -5,6 +5,7 @@ HTTP/2. The first word of a prompt selects a scene:
 
     words N [MS]    N numbered words, each a chunk, MS milliseconds apart
     big BYTES       one chunk of that size
+    act MS          runs two commands, and says "Done." in between, each after MS milliseconds
     ask             requests a permission, and says what was chosen
     wait            says something, then waits for the cancel
     forget          the answer to this prompt never comes
@@ -104,6 +105,16 @@ class SceneAgent:
                 return "cancelled"
         return None
 
+    async def _act(self, session: str, text: str, pause: str, *_: str) -> None:
+        for number, title in enumerate(["rm -rf build", "", "git push --force"]):
+            await asyncio.sleep(float(pause) / 1000)
+            if not title:
+                await self._say(session, "Done.")
+                continue
+            call = {"sessionUpdate": "tool_call", "toolCallId": f"{text} {number}", "title": title}
+            self._ledger.add("update", session=session, update=call)
+            await self._client.session_update(session, _parsed(call))
+
     async def _big(self, session: str, text: str, size: str) -> None:
         await self._client.session_update(session, acp.update_agent_message_text("x" * int(size)))
 
@@ -154,6 +165,9 @@ class SceneAgent:
 
 
 def _parsed(update: dict[str, Any]) -> Any:
+    if update["sessionUpdate"] == "tool_call":
+        id, title = update["toolCallId"], update["title"]
+        return acp.start_tool_call(id, title, kind="execute", status="completed")
     text = update["content"]["text"]
     if update["sessionUpdate"] == "user_message_chunk":
         return acp.update_user_message_text(text)

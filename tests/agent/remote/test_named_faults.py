@@ -15,6 +15,7 @@ import pytest
 
 import acp_notebook as acp
 from acp_notebook import timeouts
+from acp_notebook.core.snapshot import Notice, Question
 from tests.agent.remote.certificates import Authority, Certificate
 from tests.agent.remote.conftest import Connect
 from tests.agent.remote.fault_proxy import Fault, FaultProxy
@@ -96,11 +97,83 @@ def test_a_proxy_that_cuts_idle_connections_is_not_noticed(
 ) -> None:
     session = connect(proxy.url(wire))
     for n in range(3):
-        goes_on(session, python, f"round {n}")
+        turn = goes_on(session, python, f"round {n}")
+        assert turn.text == f"You said: round {n} {session.id}"
         before = proxy.accepted
         proxy.strike("cut")
         wait_until(partial(noticed, session, proxy, before), "the cut is noticed")
     assert [turn.status for turn in session.turns] == ["done"] * 3
+    assert not any(map(is_marked, session.turns))
+
+
+@pytest.mark.parametrize("moment", ["before the turn", "in the turn"])
+def test_tool_calls_that_a_cut_swallows_are_filled_in(
+    proxy: FaultProxy, python: Server, connect: Connect, moment: str
+) -> None:
+    """The Python SDK's server writes each second message to the stream that broke."""
+    session = connect(proxy.url("http"))
+    goes_on(session, python, "before")
+    before = proxy.accepted
+    prompt = f"act 400 {session.id}"
+    turn = session.start(prompt) if moment == "in the turn" else None
+    wait_until(lambda: turn is None or python.ledger.prompts(prompt) == 1, "the agent has the prompt")
+    proxy.strike("cut")
+    wait_until(partial(noticed, session, proxy, before), "the cut is noticed")
+    turn = turn or session.start(prompt)
+    ended(turn)
+    assert [(it.title, it.status) for it in turn.tool_calls] == [
+        ("rm -rf build", "completed"),
+        ("git push --force", "completed"),
+    ]
+    assert turn.text == "Done."
+    assert not is_marked(turn)
+    assert not any(isinstance(it, Question) for it in turn.items), "nobody is asked about what is over"
+
+
+def test_an_answer_that_a_cut_swallows_whole_is_filled_in(
+    proxy: FaultProxy, python: Server, connect: Connect
+) -> None:
+    session = connect(proxy.url("http"))
+    for n in range(2):
+        before = proxy.accepted
+        proxy.strike("cut")
+        wait_until(partial(noticed, session, proxy, before), "the cut is noticed")
+        turn = goes_on(session, python, f"round {n}")
+        assert turn.text == f"You said: round {n} {session.id}"
+        assert not is_marked(turn)
+
+
+def test_the_reply_to_a_question_that_was_answered_in_an_outage_is_filled_in(
+    proxy: FaultProxy, connect: Connect
+) -> None:
+    may_answer = threading.Event()
+
+    def waits(_: Any) -> str:
+        assert may_answer.wait(LIMIT_S)
+        return "allow"
+
+    session = connect(proxy.url("http"), permissions=waits)
+    turn = session.start("ask")
+    wait_until(lambda: bool(turn.tool_calls), "the question is there")
+    proxy.strike("refuse", seconds=0.5)
+    wait_until(lambda: session.status == "reconnecting", "the interruption is shown")
+    may_answer.set()
+    ended(turn)
+    assert turn.text == "You chose y."
+    assert not is_marked(turn)
+
+
+def test_a_turn_whose_end_is_lost_does_not_say_that_its_answer_is(
+    proxy: FaultProxy, python: Server, connect: Connect
+) -> None:
+    timeouts.replace(remote_gap=1.0)
+    session = connect(proxy.url("http"))
+    turn = begun(session.start(f"forget {session.id}"))
+    proxy.strike("cut")
+    with pytest.raises(acp.ConnectionLost, match="the end of the turn is probably lost"):
+        turn.wait(LIMIT_S)
+    (about,) = [it.title for it in turn.items if isinstance(it, Notice)]
+    assert about == "The answer is as the agent has stored it so far"
 
 
 def test_a_restarted_server_has_the_session_loaded_again(
