@@ -20,7 +20,7 @@ from ... import timeouts
 from ..._version import __version__
 from ...core.agent_url import AgentUrl, Headers, check_header, variable_of
 from ...core.redaction import Redactor
-from ..threads import on_a_thread
+from ..threads import WorkEnded, on_a_thread
 
 USER_AGENT = f"acp_notebook/{__version__}"
 
@@ -77,6 +77,11 @@ class Server:
         if variable not in os.environ:
             raise HeadersFailed(f"the header {name} needs the variable {variable}, which is not set")
         return os.environ[variable]
+
+    @property
+    def calls_functions(self) -> bool:
+        """Whether the headers come from functions of the user's."""
+        return callable(self.headers) or any(map(callable, self.headers.values()))
 
     @property
     def uses_proxy(self) -> bool:
@@ -140,11 +145,20 @@ def _secrets(name: str, value: str) -> list[str]:
 
 
 async def _called(function: Any) -> Any:
-    """Call the user's function on a thread of its own: it may ask a server for a token."""
+    """Call the user's function on a thread of its own: it may ask a server for a token, and block."""
+
+    def call() -> Any:
+        made = function()
+        return asyncio.run(_awaited(made)) if inspect.isawaitable(made) else made
+
     try:
-        if inspect.iscoroutinefunction(function):
-            return await cast(Awaitable[Any], function())
-        return await on_a_thread(function, "acp-headers")
+        return await on_a_thread(call, "acp-headers")
+    except WorkEnded as ended:
+        raise HeadersFailed(f"your function for headers= failed: {ended}") from None
     except Exception as error:
         # Only the type: the message of a failed sign-in may contain the token.
         raise HeadersFailed(f"your function for headers= failed: {type(error).__name__}") from error
+
+
+async def _awaited(made: Awaitable[Any]) -> Any:
+    return await made
