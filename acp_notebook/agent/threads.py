@@ -38,9 +38,10 @@ async def on_a_thread(work: Callable[[], T], name: str = "acp-work") -> T:
         result, failure = None, None
         try:
             result = work()
+        except Exception as error:
+            failure = WorkEnded(type(error).__name__) if isinstance(error, StopIteration) else error
         except BaseException as error:
-            is_usual = isinstance(error, Exception) and not isinstance(error, StopIteration)
-            failure = error if is_usual else WorkEnded(type(error).__name__)
+            failure = WorkEnded(type(error).__name__)
         with suppressed(_log, RuntimeError):  # the loop has ended, and nobody waits for the result
             loop.call_soon_threadsafe(finish, result, failure)
 

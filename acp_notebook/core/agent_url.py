@@ -110,8 +110,12 @@ def read_url(text: str, *, insecure: bool = False) -> AgentUrl:
     if "@" in parts.netloc:
         raise ValueError("the agent's address contains a user or a password: give them in headers=")
     host = (parts.hostname or "").rstrip(".")
-    if not host or port == 0:
+    if not host:
         raise ValueError("the agent's address has no host: write it as wss://host/acp")
+    if port == 0:
+        raise ValueError("the agent's address has port 0, on which nothing can listen")
+    if ":" not in host and (len(host) > 253 or not all(0 < len(it) < 64 for it in host.split("."))):
+        raise ValueError("the agent's address has a host that cannot exist: check its dots and its length")
     if parts.fragment or text.endswith("#"):
         raise ValueError("the agent's address has a part after #, which no server gets: leave it out")
     url = AgentUrl(text, scheme, _netloc(host, port, scheme), host, parts.path or "/")

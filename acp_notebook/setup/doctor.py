@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from .. import timeouts
 from .._version import __version__
+from ..errors import UsageError
 from ..log import logger, recent
 
 if TYPE_CHECKING:
@@ -260,7 +261,11 @@ def _remote() -> Iterable[Finding]:
                 yield Finding(agent.name, text)
     for name in ("websockets", "httpx", "h2"):
         yield Finding(name, _version(name) or "not installed; pip install 'acp-notebook[remote]' does it")
-    entries = [it for it in own_settings().agents.values() if it.url is not None]
+    try:
+        entries = [it for it in own_settings().agents.values() if it.url is not None]
+    except UsageError as error:
+        yield Finding("your settings", _home(str(error)), True, "fix the file that it names")
+        return
     if entries:
         from concurrent.futures import ThreadPoolExecutor
 

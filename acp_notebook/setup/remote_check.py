@@ -10,8 +10,6 @@ import asyncio
 import os
 import socket
 import time
-import urllib.request
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .. import timeouts
@@ -58,7 +56,7 @@ def check(agent: OwnAgent) -> Reached:
     shown = server.url.identity
     try:
         found = "through a proxy"
-        if not _proxied(server.url):
+        if server.proxy is None:
             tls = _connect(server)
             found = f"reachable in {1000 * (time.monotonic() - began):.0f} ms, {tls or 'no TLS'}"
     except (OSError, ValueError) as error:
@@ -128,10 +126,3 @@ def _spoken(facts: AgentFacts, found: str, took: float) -> Reached:
 
 def _has_port(url: AgentUrl) -> bool:
     return url.netloc.rpartition("]")[2].rpartition(":")[1] == ":"
-
-
-def _proxied(url: AgentUrl) -> bool:
-    proxies: Mapping[str, str] = urllib.request.getproxies()
-    wanted = ("https", "all") if url.is_secure else ("http", "all")
-    is_used = any(name in proxies for name in wanted) and not urllib.request.proxy_bypass(url.host)
-    return is_used and not url.is_loopback

@@ -6,6 +6,7 @@ import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,14 +63,27 @@ def findings(title: str) -> dict[str, Finding]:
     return {it.name: it for it in section.findings}
 
 
-def test_one_address_that_cannot_be_one_hides_no_other(server: Server) -> None:
-    settings(
-        '[agents.dots]\nurl = "wss://a..b/acp"\ncwd = "/srv"\n'
-        f'[agents.good]\nurl = "{server.url("ws")}"\ncwd = "/srv"\n'
-    )
+def test_an_address_that_cannot_be_one_is_named_with_its_line() -> None:
+    settings('[agents.dots]\nurl = "wss://a..b/acp"\ncwd = "/srv"\n')
     found = findings("Remote agents")
-    assert found["dots"].problem
-    assert "host" in found["dots"].value
+    assert "check failed" not in found
+    assert "line 2, agents.dots.url" in found["your settings"].value
+    assert "host" in check(OwnAgent(name="dots", url="wss://a..b/acp")).text
+
+
+def test_one_server_whose_check_fails_hides_no_other(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = f'[agents.good]\nurl = "{server.url("ws")}"\ncwd = "/srv"\n'
+    settings('[agents.bad]\nurl = "wss://bad.invalid/acp"\ncwd = "/srv"\n' + good)
+    connect = socket.create_connection
+
+    def fails(address: tuple[str, int], *more: Any) -> socket.socket:
+        if address[0] == "bad.invalid":
+            raise UnicodeError("label empty or too long")
+        return connect(address, *more)
+
+    monkeypatch.setattr(socket, "create_connection", fails)
+    found = findings("Remote agents")
+    assert found["bad"].problem
     assert not found["good"].problem
     assert "check failed" not in found
 

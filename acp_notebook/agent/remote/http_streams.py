@@ -265,7 +265,8 @@ class Streams:
         except (httpx.HTTPError, OSError) as error:
             _log.debug("a stream broke: %s", type(error).__name__)  # its text may contain a header
             self._link.is_stale = True
-            failure = failures.UNFINISHED if isinstance(error, TimeoutError) else failures.of_exception(error)
+            late, proxy = isinstance(error, TimeoutError), self._link.server.proxy
+            failure = failures.UNFINISHED if late else failures.of_exception(error, proxy)
             silent = isinstance(error, httpx.ReadTimeout)
             if silent and stream.opened and not self._has_comments:
                 self._doubt_silence(session, stream)

@@ -21,12 +21,15 @@ from ..._version import __version__
 from ...core.agent_url import AgentUrl, Headers, check_header, variable_of
 from ...core.redaction import Redactor
 from ..threads import WorkEnded, on_a_thread
+from . import proxies
+from .failures import CaUnreadable
 
 USER_AGENT = f"acp_notebook/{__version__}"
 
 
 class HeadersFailed(Exception):
-    """The headers cannot be made: a variable is missing, or the user's function failed."""
+    """A connection cannot be prepared: a variable is missing, the user's function failed, or the proxy of the
+    environment cannot be used."""
 
 
 @dataclass(slots=True)
@@ -44,8 +47,10 @@ class Server:
     async def fresh_headers(self) -> dict[str, str]:
         """The headers for a connection, with every function called; their values are secrets from now on.
 
-        Raises HeadersFailed.
+        Raises HeadersFailed, also if the proxy of the environment cannot be used.
         """
+        if (problem := proxies.problem(self.url)) is not None:
+            raise HeadersFailed(problem.reason)
         try:
             async with asyncio.timeout(timeouts.get().remote_token):
                 headers = await self._headers()
@@ -88,14 +93,22 @@ class Server:
         """Whether the proxies of the environment apply: never to this machine itself."""
         return not self.url.is_loopback
 
+    @property
+    def proxy(self) -> str | None:
+        """The variable with the proxy that this server is reached through."""
+        return proxies.variable(self.url)
+
     def tls(self) -> ssl.SSLContext:
-        """A context for one connection: the libraries change it. Raises OSError if `ca` cannot be read."""
+        """A context for one connection: the libraries change it. Raises CaUnreadable."""
         context = ssl.create_default_context()  # the system's store, or SSL_CERT_FILE and SSL_CERT_DIR
         if self.ca is not None:
             is_folder = os.path.isdir(self.ca)
-            context.load_verify_locations(
-                cafile=None if is_folder else self.ca, capath=self.ca if is_folder else None
-            )
+            try:
+                context.load_verify_locations(
+                    cafile=None if is_folder else self.ca, capath=self.ca if is_folder else None
+                )
+            except OSError:
+                raise CaUnreadable from None
         return context
 
     def with_cookies(self, headers: Mapping[str, str]) -> dict[str, str]:
