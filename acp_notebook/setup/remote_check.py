@@ -110,7 +110,9 @@ async def _initialized(server: Server, found: str, took: float) -> Reached:
     except v1.Malformed as error:
         return Reached(found, True, server.redactor.text(f"its answer to initialize cannot be read: {error}"))
     except Error as error:
-        return Reached(f"{found}, but no agent answers there", True, server.redactor.text(str(error)))
+        return Reached(
+            f"{found}, but an agent cannot be reached there", True, server.redactor.text(str(error))
+        )
     finally:
         await connection.close()
     wire = getattr(transport, "wire", "") or reach.wire

@@ -302,6 +302,7 @@ class Streams:
         elif event.id is not None and not stream.is_new(event.id, event.data):
             return
         stream.heard += 1
-        if not (event.data.startswith(b"{") and event.data.endswith(b"}")):
+        data = event.data.strip()
+        if not (data.startswith(b"{") and data.endswith(b"}")):
             self._cut(session, stream)  # it was a message before somebody changed it
         self._receive(one_line(event.data), session)

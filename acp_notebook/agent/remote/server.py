@@ -81,6 +81,8 @@ class Server:
             return cast(str, value)
         if variable not in os.environ:
             raise HeadersFailed(f"the header {name} needs the variable {variable}, which is not set")
+        if not os.environ[variable]:
+            raise HeadersFailed(f"the header {name} needs the variable {variable}, which is empty")
         return os.environ[variable]
 
     @property

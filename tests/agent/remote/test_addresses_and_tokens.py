@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 import acp_notebook as acp
+from acp_notebook.agent.remote.server import HeadersFailed
 from acp_notebook.agent.remote.server import Server as AgentServer
 from acp_notebook.core.agent_url import read_url
 from tests.agent.remote.certificates import Authority
@@ -419,3 +420,10 @@ def test_an_async_token_function_is_awaited_on_a_thread_of_its_own(function: Any
     """One that blocks must not stop the other sessions."""
     server = AgentServer(read_url("https://host/acp"), {"X-Key": function})
     assert asyncio.run(server.fresh_headers()) == {"X-Key": "acp-headers"}
+
+
+def test_an_empty_variable_is_named_like_a_missing_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EMPTY_TOKEN", "")
+    server = AgentServer(read_url("https://host/acp"), {"X-Key": {"env": "EMPTY_TOKEN"}})
+    with pytest.raises(HeadersFailed, match="EMPTY_TOKEN, which is empty"):
+        asyncio.run(server.fresh_headers())

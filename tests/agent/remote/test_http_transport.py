@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import socket
+import threading
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -307,7 +308,7 @@ def test_streams_that_are_refused_at_once_wait_for_one_new_token(monkeypatch: py
     monkeypatch.setattr(HttpLink, "renew", seen)
     calls = 0
     refused: list[str | None] = []
-    both = asyncio.Event()
+    both = threading.Event()
     both_again = asyncio.Event()
     created, cut = asyncio.Event(), asyncio.Event()
 
@@ -315,7 +316,7 @@ def test_streams_that_are_refused_at_once_wait_for_one_new_token(monkeypatch: py
         nonlocal calls
         calls += 1
         if calls > 1:
-            await both.wait()  # the second refusal comes while the first one waits
+            both.wait(DEADLINE_S)  # the second refusal comes while the first one waits
         return {"X-Key": f"token-{calls}"}
 
     accepted: list[str | None] = []
