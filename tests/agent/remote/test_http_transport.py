@@ -702,3 +702,29 @@ def test_a_cancel_and_an_answer_do_not_wait_for_another_session(fault: str, stat
             assert posted.empty()
 
     run(scene())
+
+
+@pytest.mark.parametrize(
+    "written",
+    ['data:  {"method":"x"}\n\n', 'data: {"method":"x"}\ndata:\n\n', 'trace: 7\ndata: {"method":"x"}\n\n'],
+)
+def test_an_event_that_is_written_unusually_is_no_lost_message(written: str) -> None:
+    changes: list[LinkChange] = []
+    over = asyncio.Event()
+
+    async def stream(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM)
+        if "acp-session-id" in request.headers:
+            writer.write(chunked(written.encode()) + event({"method": "y"}))
+        await writer.drain()
+        await over.wait()
+
+    async def scene() -> None:
+        async with connected(stream) as (client, _):
+            client.transport.listen(changes.append)
+            client.send(1, "session/prompt", sessionId="s1")
+            assert [(await client.next())["method"] for _ in range(2)] == ["x", "y"]
+            assert not changes
+            over.set()
+
+    run(scene())
