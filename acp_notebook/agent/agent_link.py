@@ -104,7 +104,7 @@ class AgentLink(AgentState):
         began = asyncio.get_running_loop().time()
         transport = self._backends.transport()
         if (listen := getattr(transport, "listen", None)) is not None:
-            listen(self.on_link_change)
+            listen(self._link_changed)
         connection = Connection(transport, handler, self.tap, self.redactor, self.launch.reach)
         try:
             connection.start()
@@ -131,6 +131,11 @@ class AgentLink(AgentState):
             await connection.close()
             raise
 
+    def _link_changed(self, change: LinkChange) -> None:
+        if self.tap is not None:
+            self.tap.link_changed(change)
+        self.on_link_change(change)
+
     def _introduction(self) -> v1.Call:
         return v1.initialize(
             self.launch.capabilities(self._options),
@@ -143,19 +148,26 @@ class AgentLink(AgentState):
         """The updates of a session that this request brings, read on a connection of its own.
 
         None at all if some of them may be lost."""
+        if (recorded := self._backends.history) is not None:
+            return recorded(session)
         reader = AsideReader(session)
         transport = self._backends.transport()
         if (listen := getattr(transport, "listen", None)) is not None:
             listen(reader.link_changed)
-        connection = Connection(transport, reader, None, self.redactor, self.launch.reach)
-        connection.start()
+        tap = self.tap.aside(session) if self.tap is not None else None
+        connection = Connection(transport, reader, tap, self.redactor, self.launch.reach)
+        is_complete = False
         try:
+            connection.start()
             await connection.request(self._introduction(), self.launch.start_timeout)
             await connection.request(call, self.launch.start_timeout)
             await self.request_history(connection, session)
             await reader.quiet()
-            return [] if reader.has_gap else reader.events
+            is_complete = not reader.has_gap
+            return reader.events if is_complete else []
         finally:
+            if tap is not None:
+                tap.finish(is_complete=is_complete)
             await connection.close()
 
     def forget(self, session: str) -> None:

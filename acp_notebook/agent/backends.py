@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct, field
 
+from ..core.events import Event
 from .files.roots import Roots
 from .known_answers import KnownAnswers, NoAnswers
 from .session_state import SessionState
@@ -33,6 +34,8 @@ class Backends(Struct, frozen=True):
     tap: Tap | None = None
     controlled_by: Callable[[Callable[[str], None]], None] = lambda cancel: None
     """Receives the function that cancels the turn of a session, given its id."""
+    history: Callable[[str], list[Event]] | None = None
+    """The recorded history of a session, given its id; None: read it from the agent."""
 
 
 def live(

@@ -63,6 +63,8 @@ class AgentHost:
                 start_hints.last.pop(self.agent.name, None)
             except Error as error:
                 start_hints.last[self.agent.name] = str(error)
+                if not self.agent.launch.reach.is_ours:
+                    start_hints.elsewhere.add(self.agent.name)
                 self._close_files()
                 loop.forget(self)
                 raise

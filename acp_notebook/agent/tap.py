@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from ..core.changes import PathChange
 from .event_bus import EventBus
-from .transport import Ending
+from .transport import Ending, LinkChange
 
 
 class ChangedFiles(Struct, frozen=True):
@@ -42,6 +42,12 @@ class Tap(Protocol):
     def ended(self, ending: Ending | None, untaken: Sequence[int]) -> None:
         """The connection ended; another one may follow. `untaken`: requests that the agent did not read."""
 
+    def link_changed(self, change: LinkChange) -> None:
+        """The transport reported this, between two messages."""
+
+    def aside(self, session: str) -> AsideTap | None:
+        """The tap of a connection on which the history of this session is read."""
+
     def close(self) -> None:
         """No further connection follows."""
 
@@ -58,3 +64,10 @@ class Tap(Protocol):
         self, session: str, turn: int, changed: ChangedFiles, spelled: Callable[[str], str]
     ) -> None:
         """The turn is over. `spelled` formats a path as the session writes it."""
+
+
+class AsideTap(Tap, Protocol):
+    """Observes a connection on which a history is read."""
+
+    def finish(self, *, is_complete: bool) -> None:
+        """The history was read; or it was not, or a part of it may be missing."""

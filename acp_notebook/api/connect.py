@@ -296,7 +296,7 @@ async def _open(ready: ReadyAgent, options: SessionOptions, opening: _Opening, i
         if isinstance(opening.id, Snapshot):
             session._conversation.continues(opening.id)
         reach, left_out = ready.launch.reach, ready.servers.left_out if not ready.mcp_servers else ()
-        if not reach.is_ours and (opening.has_page or left_out):
+        if ready.runs and not reach.is_ours and (opening.has_page or left_out):
             about = remote_notice(ready.cwd, left_out, shares_files=reach.is_local)
             session._conversation.state.apply(ev.NoticeGiven("info", TITLE, about, source="client"))
         for text in ready.settings.notices:

@@ -79,14 +79,14 @@ def recorded_agent(tape: Cassette, request: AgentRequest) -> ReadyAgent:
     from ..agent.recordings.replay_backends import replayed  # import it only if needed
 
     home = (request.env or {}).get("HOME")
-    replay, where, roots = tape.replay(
-        tape.opened(), None if request.cwd is None else folder(request.cwd), home
-    )
+    recording = tape.opened()
+    replay, where, roots = tape.replay(recording, None if request.cwd is None else folder(request.cwd), home)
     launch = Launch(
         replay.script.agent or tape.file.stem,
         start_timeout=request.timeout(timeouts.get().agent_start),
         auth=request.auth,
         redactor=request.redactor,
+        reach=recording.reach,
     )
     servers = request.mcp_servers
     return ReadyAgent(launch, replayed(replay), where, roots, mcp_servers=servers, runs=False)
@@ -140,7 +140,7 @@ def _server(
         raise UsageError("env= sets variables of a command; a remote agent gets tokens in headers=")
     launch = remote.launch(request.redactor, request.timeout(timeouts.get().agent_start), request.auth)
     named = remote.name if remote.name != remote.url.name else remote.url.without_host
-    tap = _recorder(record, named, request.redactor, {})
+    tap = _recorder(record, named, request.redactor, {}, remote.reach.wire)
     backends = remote.backends(request.redactor, undo=request.undo, tap=tap)
     servers = _servers(settings, remote.mcp_servers, request.redactor, is_local=False)
     chosen = servers.chosen(request.mcp_servers) or None
@@ -245,7 +245,11 @@ def _expanded(found: ResolvedCommand) -> dict[str, str]:
 
 
 def _recorder(
-    record: str | Path | Cassette | None, agent: str, redactor: Redactor, env: Mapping[str, str]
+    record: str | Path | Cassette | None,
+    agent: str,
+    redactor: Redactor,
+    env: Mapping[str, str],
+    wire: str | None = None,
 ) -> Recorder | None:
     if record is None:
         return None
@@ -256,6 +260,7 @@ def _recorder(
         Recorder,
         agent=agent,
         redactor=redactor,
+        wire=wire,
         places=path_scrubbing.known(env),
         finish=path_scrubbing.hide,
     )

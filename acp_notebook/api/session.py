@@ -360,7 +360,8 @@ class Session(Rendered, AskableSession):
 
     @property
     def status(self) -> str:
-        """starting, signed_out, idle, working, stuck, restarting, lost, dead, closed."""
+        """starting, signed_out, idle, working, stuck, restarting, lost, dead, closed; with a remote agent
+        reconnecting and disconnected instead of restarting and dead."""
         return self._header.status
 
     @property

@@ -23,6 +23,10 @@ HeaderValue = str | Mapping[str, str] | Callable[[], str]
 Headers = Mapping[str, HeaderValue] | Callable[[], Mapping[str, str]]
 
 _ADDRESS = pattern(r"\s*[A-Za-z][A-Za-z0-9+.-]*://|\s*(?:javascript|data|file|tcp):", re.IGNORECASE)
+_LETS_IN = pattern(
+    r"(?:^|[-_.])(?:jwt|sig|code|session(?:[-_.]?id)?|ticket|assertion)(?:$|[-_.])", re.IGNORECASE
+)
+"""Parameters that are as good as a password, besides those that are called so."""
 _TOKEN = pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _OUR_OWN = pattern(
     r"host|connection|upgrade|content-.*|transfer-encoding|accept|accept-encoding|te|trailer|expect"
@@ -76,7 +80,11 @@ def is_address(text: object) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether the host is this machine, by its very spelling: no name but localhost is looked up."""
+    """Whether the host is this machine, by its very spelling: nothing is looked up here.
+
+    The connection looks the name up. RFC 6761 reserves localhost and the names that end with .localhost for
+    this machine: a resolver that asks others for them, and believes what they say, is broken.
+    """
     if host == "localhost" or host.endswith(".localhost"):
         return True
     import ipaddress  # import it only if needed
@@ -110,8 +118,12 @@ def read_url(text: str, *, insecure: bool = False) -> AgentUrl:
     if "@" in parts.netloc:
         raise ValueError("the agent's address contains a user or a password: give them in headers=")
     host = (parts.hostname or "").rstrip(".")
-    if not host or port == 0:
+    if not host:
         raise ValueError("the agent's address has no host: write it as wss://host/acp")
+    if port == 0:
+        raise ValueError("the agent's address has port 0, on which nothing can listen")
+    if ":" not in host and (len(host) > 253 or not all(0 < len(it) < 64 for it in host.split("."))):
+        raise ValueError("the agent's address has a host that cannot exist: check its dots and its length")
     if parts.fragment or text.endswith("#"):
         raise ValueError("the agent's address has a part after #, which no server gets: leave it out")
     url = AgentUrl(text, scheme, _netloc(host, port, scheme), host, parts.path or "/")
@@ -126,13 +138,16 @@ def read_url(text: str, *, insecure: bool = False) -> AgentUrl:
 def secrets_in_query(url: AgentUrl) -> list[str]:
     """The values in the query whose names say that they are secrets."""
     pairs = parse_qsl(_split(url).query, keep_blank_values=False)
-    return [value for name, value in pairs if names_secret_variable(name)]
+    return [value for name, value in pairs if names_secret_variable(name) or _LETS_IN.search(name)]
 
 
 def check_header(name: Any, value: Any) -> None:
     """Raise ValueError if this header cannot be sent. The message never contains the value."""
     if not isinstance(name, str) or not _TOKEN.fullmatch(name):
-        raise ValueError(f"{name!r} is not the name of a header")
+        raise ValueError(
+            "a name in headers= is not the name of a header: it has a colon, a space or another character "
+            'that no name has. Write {"Authorization": "Bearer …"}'
+        )
     if _OUR_OWN.fullmatch(name):
         raise ValueError(f"the header {name} is set by the connection itself: leave it out")
     if not isinstance(value, str):

@@ -1,7 +1,7 @@
 """doctor(): a report of the environment, problems first, to read or to paste into an issue.
 
-Changes nothing, starts no agent, is bounded in time and never raises. The report contains no values of
-variables, no tokens and no command lines, and abbreviates the home folder to "~".
+Changes nothing, starts no agent on this machine, is bounded in time and never raises. The report contains no
+values of variables, no tokens and no command lines, and abbreviates the home folder to "~".
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from .. import timeouts
 from .._version import __version__
+from ..errors import UsageError
 from ..log import logger, recent
 
 if TYPE_CHECKING:
@@ -188,6 +189,8 @@ def _agents() -> Iterable[Finding]:
         yield Finding("your own agents", table.warning, True, "fix the file that it names")
     for name, problem in start_hints.last.items():
         advice = start_hints.hint(problem) or "read the message, and agent.stderr"
+        if name in start_hints.elsewhere:  # it has no stderr here, and what it needs is on its own machine
+            advice = "read the message; below, Remote agents has more about servers in your settings"
         yield Finding(name, f"its last start failed: {problem}", True, advice)
     ready = [it for it in table if it.ready]
     for it in ready:
@@ -230,12 +233,14 @@ def _running() -> Iterable[Finding]:
     for host in hosts:
         statuses = [it.read(lambda transcript: transcript.header().status) for it in host.sessions.states()]
         text = f"{host.agent.facts.version or ''} · {len(statuses)} open: {', '.join(statuses)}".strip(" ·")
-        bad = any(it in ("dead", "disconnected", "lost", "stuck") for it in statuses)
-        ours = host.agent.launch.reach.is_ours
+        bad = any(it in ("dead", "disconnected", "reconnecting", "lost", "stuck") for it in statuses)
         advice = "see session.agent.stderr; the next prompt restarts the agent"
-        yield Finding(
-            host.agent.name, text, bad, advice if ours else "the next prompt connects to the agent again"
-        )
+        if not host.agent.launch.reach.is_ours:
+            advice = "the next prompt connects to the agent again"
+        if "reconnecting" in statuses:
+            why = f" ({host.agent.interruption})" if host.agent.interruption else ""
+            advice = f"the server is out of reach{why}: is it running? It is tried again by itself"
+        yield Finding(host.agent.name, text, bad, advice)
     if not hosts:
         yield Finding("agents", "none running")
 
@@ -248,10 +253,19 @@ def _remote() -> Iterable[Finding]:
         if not agent.launch.reach.is_ours:
             protocol = f"protocol {agent.facts.protocol_version}"
             text = f"{agent.wire}, {protocol}, answered initialize in {1000 * agent.ready_in:.0f} ms"
-            yield Finding(agent.name, text if agent.was_ready else "not connected", not agent.was_ready)
+            if not agent.ready:
+                yield Finding(agent.name, "not connected", True, "the next prompt connects to it")
+            elif (why := agent.interruption) is not None:
+                yield Finding(agent.name, f"{text}; now out of reach", True, why)
+            else:
+                yield Finding(agent.name, text)
     for name in ("websockets", "httpx", "h2"):
         yield Finding(name, _version(name) or "not installed; pip install 'acp-notebook[remote]' does it")
-    entries = [it for it in own_settings().agents.values() if it.url is not None]
+    try:
+        entries = [it for it in own_settings().agents.values() if it.url is not None]
+    except UsageError as error:
+        yield Finding("your settings", _home(str(error)), True, "fix the file that it names")
+        return
     if entries:
         from concurrent.futures import ThreadPoolExecutor
 

@@ -28,6 +28,9 @@ from acp_notebook.core.agent_url import (
         "wss:///acp",
         "wss://host:port/acp",
         "wss://host:0/acp",
+        "wss://a..b/acp",
+        "wss://.b/acp",
+        f"wss://{'a' * 64}.example/acp",
         "wss://host/acp#part",
         "wss://ho st/acp",
         "wss://host/acp\r\nX-Header: 1",
@@ -109,3 +112,29 @@ def test_headers_as_users_write_them() -> None:
 )
 def test_a_path_may_be_absolute_on_another_system(path: str, yes: bool) -> None:
     assert is_absolute(path) is yes
+
+
+def test_a_header_in_place_of_a_name_is_not_repeated() -> None:
+    for name in ("Authorization: Bearer t0ps3cr3t", "Bearer t0ps3cr3t", "t0ps3cr3t=", "t0ps3cr3t\n"):
+        with pytest.raises(ValueError, match="not the name of a header") as caught:
+            check_header(name, "")
+        assert "t0ps3cr3t" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["token", "access_token", "key", "jwt", "id_jwt", "sig", "code", "session", "session_id"],
+)
+def test_parameters_that_let_somebody_in_are_secrets(name: str) -> None:
+    assert secrets_in_query(read_url(f"https://host/acp?team=blue&{name}=abcdef123456")) == ["abcdef123456"]
+
+
+def test_parameters_that_let_nobody_in_are_none() -> None:
+    assert (
+        secrets_in_query(read_url("https://host/acp?team=blue&design=dark1234&sessions=20&codec=opus")) == []
+    )
+
+
+def test_port_0_is_not_called_a_missing_host() -> None:
+    with pytest.raises(ValueError, match="port 0"):
+        read_url("https://host:0")

@@ -7,6 +7,7 @@ then any command. A package is run through npx or uvx only if the caller allows 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -260,6 +261,11 @@ def suggestion(name: str, own: Iterable[str] = ()) -> str | None:
 
 
 def _not_found(name: str, own: Iterable[str]) -> str:
+    if re.match(r"(?:wss?|https?):|[\w.-]+:\d+(?:[/?]|$)", name, re.IGNORECASE):
+        return (
+            f"no command {shown(name.partition('?')[0])!r} on the PATH. If this is the address of a server, "
+            "write it as wss://host/acp or https://host/acp, on this machine also as ws://localhost:3000/acp."
+        )
     text = f"no command {shown(name)!r} on the PATH."
     if (entry := find_agent(name)) is not None:
         return f"{text} To install {entry.title}: {entry.install}"

@@ -32,6 +32,9 @@ _HINTS = (
 last: dict[str, str] = {}
 """The error of the last failed start, by the agent's name."""
 
+elsewhere: set[str] = set()
+"""The names of agents on other machines."""
+
 
 def explanation(stderr: str) -> str:
     """The last lines of stderr and a hint, to append to an error; "" if there are none."""

@@ -16,8 +16,8 @@ from ...core import events as ev
 from ...core.actions import ASKED_BY_TOOLS
 from ...core.records import KernelRun, content_from_plain, plain
 from ..event_bus import EventBus
-from ..tap import ChangedFiles
-from ..transport import CLOSED, Ending
+from ..tap import AsideTap, ChangedFiles
+from ..transport import CLOSED, Ending, Interrupted, LinkChange, MessagesLost, Restored, Silent
 
 ClientAction = dict[str, Any]
 
@@ -53,6 +53,39 @@ def ended(ending: Ending | None, untaken: Sequence[int] = ()) -> ClientAction:
     return action | ({"untaken": list(untaken)} if untaken else {})
 
 
+def link(change: LinkChange) -> ClientAction:
+    """The connection to a remote agent was interrupted or restored, or lost messages."""
+    match change:
+        case Interrupted(reason):
+            return {"what": "link", "change": "interrupted", "reason": reason}
+        case MessagesLost(session, earlier):
+            more = {"earlier": True} if earlier else {}
+            return {"what": "link", "change": "lost", "session": session} | more
+        case Silent(session):
+            return {"what": "link", "change": "silent", "session": session}
+    return {"what": "link", "change": "restored"}
+
+
+def link_change(action: ClientAction) -> LinkChange | None:
+    """The inverse of `link`."""
+    session = str(action.get("session"))
+    match action.get("change"):
+        case "interrupted":
+            return Interrupted(str(action.get("reason")))
+        case "lost":
+            return MessagesLost(session, action.get("earlier") is True)
+        case "silent":
+            return Silent(session)
+        case "restored":
+            return Restored()
+    return None
+
+
+def history(session: str, updates: Sequence[Any]) -> ClientAction:
+    """The history of a session was read on a connection of its own; no updates: that failed."""
+    return {"what": "aside", "session": session, "updates": list(updates)}
+
+
 class ActionTap:
     """The part of a `Tap` that converts what the client does into recorded actions."""
 
@@ -61,6 +94,13 @@ class ActionTap:
 
     def opening(self, cwd: str, roots: Sequence[str], *, covered: bool) -> None:
         self.record_action(folders(cwd, roots, covered=covered))
+
+    def link_changed(self, change: LinkChange) -> None:
+        self.record_action(link(change))
+
+    def aside(self, session: str) -> AsideTap | None:
+        """Only a recorder observes another connection."""
+        return None
 
     def before_write(self, session: str, path: str, text: str | None) -> None:
         self.record_action(before(session, path, text))
@@ -144,8 +184,8 @@ def run_event(action: ClientAction) -> ev.ToolChanged | None:
 
 
 def is_replayed(action: ClientAction) -> bool:
-    """Whether a command or the kernel performed the action, so that the replay supplies it."""
-    return action["what"] in ("output", "run") or (
+    """Whether a command, the kernel or the network performed the action, so that the replay supplies it."""
+    return action["what"] in ("output", "run", "link") or (
         action["what"] == "terminal" and action.get("status") in ("exited", "killed")
     )
 

@@ -1,11 +1,11 @@
 """Recordings: every message of a connection as one JSON object per line, with secrets removed.
 
-The first line is a header: `{"acp_recording": 1, "agent": …}`, plus the home folders of the machine. Every
-other line is `{"t": seconds, "dir": "c2a" | "a2c" | "did" | "note", "msg": …}`. "did" is a client action that
-no message contains: the folders of a session, who answered a question, the output of a command, the files
-that a turn changed (perhaps written long after the turn). A line from the agent that is not JSON is kept as
-`"line"`. The reader also accepts files without a header or without client actions. This module does not
-interpret methods.
+The first line is a header: `{"acp_recording": 1, "agent": …}`, plus the home folders of the machine, and the
+wire to a remote agent. Every other line is `{"t": seconds, "dir": "c2a" | "a2c" | "did" | "note", "msg": …}`.
+"did" is a client action that no message contains: the folders of a session, who answered a question, the
+output of a command, the files that a turn changed (perhaps written long after the turn), interruptions of the
+network, a history that was read again. A line from the agent that is not JSON is kept as `"line"`. The reader
+also accepts files without a header or without client actions. This module does not interpret methods.
 """
 
 from __future__ import annotations
@@ -22,15 +22,17 @@ from typing import Any, BinaryIO, Literal
 
 import msgspec
 
+from ...core.agent_url import is_address
 from ...core.redaction import Redactor
 from ...errors import RecordingError
 from ...log import WARNING, logger, suppressed
 from ...wire import jsonrpc, tolerant_json
 from ..files.unfinished import Unfinished, open_draft
-from ..tap import ChangedFiles
+from ..tap import AsideTap, ChangedFiles
 from ..threads import on_a_thread
-from ..transport import Ending
+from ..transport import LOCAL, Ending, Reach
 from . import client_actions
+from .aside_recorder import AsideRecorder
 from .client_actions import ActionTap
 from .file_changes import FileChangesWriter
 from .split_secrets import SplitSecrets
@@ -65,6 +67,13 @@ class Recording:
     tmp: str | None = None
     agent_home: str | None = None
     """The agent's home folder, if it differs from the user's."""
+    wire: str | None = None
+    """What the connection to a remote agent spoke; None for an agent of the recording machine."""
+
+    @property
+    def reach(self) -> Reach:
+        """The recorded kind of transport. The folders of a replay are on this machine in any case."""
+        return LOCAL if self.wire is None else Reach(is_ours=False, wire=self.wire)
 
 
 class Recorder(ActionTap):
@@ -78,14 +87,16 @@ class Recorder(ActionTap):
         *,
         agent: str,
         redactor: Redactor,
+        wire: str | None = None,
         becomes: Path | None = None,
         places: Mapping[str, str] | None = None,
         finish: Callable[[Path], None] = lambda path: None,
     ) -> None:
         """Open the file. Raises RecordingError.
 
-        `becomes`: the path that a complete recording with a session is moved to. `places`: home folders and
-        similar paths, by name. `finish`: called with the complete file before it is moved.
+        `wire`: what the connection to a remote agent speaks. `becomes`: the path that a complete recording
+        with a session is moved to. `places`: home folders and similar paths, by name. `finish`: called with
+        the complete file before it is moved.
         """
         self.path = Path(path)
         self._redactor = redactor
@@ -100,7 +111,8 @@ class Recorder(ActionTap):
         with contextlib.ExitStack() as opening:
             try:
                 self._file = opening.enter_context(self._open())
-                head = {"acp_recording": FORMAT, "agent": agent, **(places or {})}
+                named = {"agent": agent} | ({} if wire is None else {"wire": wire})
+                head = {"acp_recording": FORMAT, **named, **(places or {})}
                 self._put({name: redactor.plain(it) for name, it in head.items()})
             except BlockingIOError:
                 raise RecordingError(f"cannot record to {path}: another session is recording there") from None
@@ -132,6 +144,9 @@ class Recorder(ActionTap):
     def record_action(self, action: dict[str, Any]) -> None:
         self._had_session = self._had_session or action.get("what") == "folders"
         self._keep({"t": self._now(), "dir": "did", "msg": self._redactor.clean(action)})
+
+    def aside(self, session: str) -> AsideTap:
+        return AsideRecorder(session, self._redactor, self.record_action)
 
     def ended(self, ending: Ending | None, untaken: Sequence[int]) -> None:
         """Finish a partial line, so that it does not become the beginning of the next agent's output."""
@@ -217,9 +232,11 @@ def read(path: str | Path) -> Recording:
         raise RecordingError(f"cannot read the recording {path}: {error}") from None
     header: dict[str, Any] = {}
     entries = tuple(_entries(lines, str(path), header))
-    values = (header.get(name) for name in ("agent", "home", "tmp", "agent_home"))
-    agent, home, tmp, agent_home = (it if isinstance(it, str) else None for it in values)
-    return Recording(str(path), entries, agent, home, tmp, agent_home)
+    values = (header.get(name) for name in ("agent", "home", "tmp", "agent_home", "wire"))
+    agent, home, tmp, agent_home, wire = (it if isinstance(it, str) else None for it in values)
+    if wire is None and agent is not None and is_address(agent):  # written before the header had the wire
+        wire = "WebSocket" if agent.startswith("ws") else "HTTP"
+    return Recording(str(path), entries, agent, home, tmp, agent_home, wire)
 
 
 def _entries(lines: Iterable[str], name: str, header: dict[str, Any]) -> Iterable[Entry]:

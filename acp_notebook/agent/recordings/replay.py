@@ -16,14 +16,18 @@ from typing import Any
 import msgspec
 
 from ... import timeouts
+from ...core.events import Event
 from ...errors import CassetteMismatch
+from ...log import logger, suppressed
 from ...wire import v1
-from ..transport import CLOSED, Ended, Ending, Receive
+from ..transport import CLOSED, Ended, Ending, LinkChange, Receive
 from . import client_actions, file_changes
 from .recording import Entry, Recording
 from .replay_difference import Match, answer_difference, request_difference, what
 from .replay_responders import ReplayResponders, Requests
 from .replay_script import Script, key, method, params
+
+_log = logger(__name__)
 
 HOW = (
     "Record it again if this is as it should be; acp.Cassette(…, match=…) takes prompts that differ in what "
@@ -58,6 +62,7 @@ class Replay(client_actions.ActionTap):
         self._speed = speed
         self._receive: Receive | None = None
         self._ended: Ended | None = None
+        self._link_changed: Callable[[LinkChange], None] = lambda change: None
         self._connections = 0
         self._initialized = False
         self._skipped: set[str] = set()
@@ -86,8 +91,10 @@ class Replay(client_actions.ActionTap):
 
     # ---- called by the transport ----------------------------------------------------------------
 
-    def attach(self, receive: Receive, ended: Ended) -> None:
-        self._receive, self._ended = receive, ended
+    def attach(
+        self, receive: Receive, ended: Ended, changed: Callable[[LinkChange], None] = lambda change: None
+    ) -> None:
+        self._receive, self._ended, self._link_changed = receive, ended, changed
         self._inbox, self._ids, self._unanswered = [], {}, {}
         self._written, self._ends = 0, {}
         self._open = self.responders.open = {}
@@ -159,6 +166,15 @@ class Replay(client_actions.ActionTap):
                 notes=(file_changes.CUT_OFF,), missing=dict.fromkeys(folders.values(), file_changes.CUT_OFF)
             )
         return file_changes.read(recorded, lambda path: _resolve(path, folders))
+
+    def history(self, session: str) -> list[Event]:
+        """The history that was read on a connection of its own."""
+        found = []
+        for update in self.script.history(session):
+            with suppressed(_log, v1.Malformed):  # the recorded client could not read it either
+                read = {"sessionId": session, "update": update}
+                found.append(v1.read_update(msgspec.Raw(msgspec.json.encode(read)))[1])
+        return found
 
     # ---- playing --------------------------------------------------------------------------------
 
@@ -267,6 +283,8 @@ class Replay(client_actions.ActionTap):
                     return False
                 self._actions[client_actions.key(action)] -= 1
                 return True
+            case "link" if (change := client_actions.link_change(action)) is not None:
+                self._link_changed(change)
             case "closed":
                 return False
         return True
@@ -399,13 +417,18 @@ class ReplayTransport:
     def __init__(self, replay: Replay) -> None:
         self._replay = replay
         self._stderr = ""
+        self._changed: Callable[[LinkChange], None] = lambda change: None
+
+    def listen(self, changed: Callable[[LinkChange], None]) -> None:
+        """Report the recorded interruptions of a connection to a remote agent."""
+        self._changed = changed
 
     def start(self, receive: Receive, ended: Ended) -> None:
         def over(ending: Ending) -> None:
             self._stderr = ending.stderr
             ended(ending)
 
-        self._replay.attach(receive, over)
+        self._replay.attach(receive, over, self._changed)
 
     def write(self, data: bytes) -> None:
         self._replay.handle_message(data)

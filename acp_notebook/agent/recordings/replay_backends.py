@@ -50,4 +50,5 @@ def replayed(replay: Replay) -> Backends:
         replay.responders,
         replay,
         replay.set_stop,
+        replay.history,
     )

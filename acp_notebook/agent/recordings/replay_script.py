@@ -43,6 +43,7 @@ class Script:
         self._filled = _filled(recording.entries)
         self._befores = _befores(recording.entries)
         self._changed = _changed(recording.entries)
+        self._histories = _histories(recording.entries)
         self.has_changes = any(
             it.direction == "did" and it.message.get("covered") is True for it in recording.entries
         )
@@ -126,6 +127,11 @@ class Script:
         while known and self._entries[known[0]].message.get("late") is True:
             change = _with_late(change, self._entries[known.popleft()].message)
         return change
+
+    def history(self, session: str) -> Sequence[Any]:
+        """The updates that the next reading of a session's history brought; none if it failed."""
+        known = self._histories[session]
+        return self._entries[known.popleft()].message["updates"] if known else ()
 
     def before(self, path: str) -> tuple[bool, str | None]:
         """Whether the content of a file before its next write is known, and that content."""
@@ -246,6 +252,15 @@ def _changed(entries: Sequence[Entry]) -> dict[tuple[str, int], deque[int]]:
         if entry.direction == "did" and entry.message["what"] == "changed":
             turn = entry.message.get("turn")
             found[str(entry.message.get("session")), turn if isinstance(turn, int) else 0].append(index)
+    return found
+
+
+def _histories(entries: Sequence[Entry]) -> dict[str, deque[int]]:
+    """The indexes of the histories that were read, by session."""
+    found: dict[str, deque[int]] = defaultdict(deque)
+    for index, entry in enumerate(entries):
+        if entry.direction == "did" and isinstance(entry.message.get("updates"), list):
+            found[str(entry.message.get("session"))].append(index)
     return found
 
 

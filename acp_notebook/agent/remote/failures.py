@@ -50,14 +50,31 @@ NO_TLS = Failure(
 )
 
 
+class CaUnreadable(OSError):
+    """What the user gave in ca= has no certificates."""
+
+
+CA_UNREADABLE = Failure(
+    "ca= has no certificate that can be read: give a file in the PEM format, which begins with "
+    "-----BEGIN CERTIFICATE-----",
+    unsent=True,
+)
+
 IN_USE = frozenset({"ReadError", "ReadTimeout", "WriteError", "WriteTimeout", "RemoteProtocolError"})
 """What httpx raises when there was a connection: the request may have been written, whatever broke it."""
 
 
-def of_exception(error: BaseException) -> Failure:
-    """The failure behind an exception of a library, by its causes."""
+def of_exception(error: BaseException, proxy: str | None = None) -> Failure:
+    """The failure behind an exception of a library, by its causes.
+
+    `proxy`: the variable with the proxy that the server is reached through.
+    """
     causes = list(_causes(error))
     names = {type(it).__name__ for it in causes}
+    if "CaUnreadable" in names:
+        return CA_UNREADABLE
+    # Through a proxy, everything below TLS happens between it and us: it says itself what it cannot reach.
+    peer = "server" if proxy is None else f"proxy in {proxy}"
     connecting = causes if not IN_USE & names else []
     for cause in connecting:
         if isinstance(cause, ssl.SSLCertVerificationError):
@@ -71,12 +88,12 @@ def of_exception(error: BaseException) -> Failure:
             )
         if isinstance(cause, socket.gaierror):
             return Failure(
-                "the server's name cannot be resolved (DNS): check its spelling and the network", True, True
+                f"the {peer}'s name cannot be resolved (DNS): check its spelling and the network", True, True
             )
         if isinstance(cause, ConnectionRefusedError) or getattr(cause, "errno", 0) == errno.ECONNREFUSED:
-            return Failure("the server refused the connection: is it running, on this port?", True, True)
+            return Failure(f"the {peer} refused the connection: is it running, on this port?", True, True)
         if getattr(cause, "errno", 0) in (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN):
-            return Failure("the server cannot be reached: is this machine online?", True, True)
+            return Failure(f"the {peer} cannot be reached: is this machine online?", True, True)
     said = " ".join(str(it) for it in causes)
     if "ProxyError" in names or "InvalidProxyStatus" in names:
         status = re.search(r"\b[345]\d\d\b", said)
@@ -87,9 +104,9 @@ def of_exception(error: BaseException) -> Failure:
             True,
         )
     if "ConnectTimeout" in names:
-        return Failure("the server did not accept the connection in time", True, True)
+        return Failure(f"the {peer} did not accept the connection in time", True, True)
     if "ConnectError" in names:  # several addresses were tried, and each error is only in the text
-        return Failure("no connection to the server could be made", True, True)
+        return Failure(f"no connection to the {peer} could be made", True, True)
     if any("Timeout" in name for name in names):
         return Failure("the server did not answer in time", True)
     if any(isinstance(it, EOFError | ConnectionError) for it in causes):

@@ -265,7 +265,8 @@ class Streams:
         except (httpx.HTTPError, OSError) as error:
             _log.debug("a stream broke: %s", type(error).__name__)  # its text may contain a header
             self._link.is_stale = True
-            failure = failures.UNFINISHED if isinstance(error, TimeoutError) else failures.of_exception(error)
+            late, proxy = isinstance(error, TimeoutError), self._link.server.proxy
+            failure = failures.UNFINISHED if late else failures.of_exception(error, proxy)
             silent = isinstance(error, httpx.ReadTimeout)
             if silent and stream.opened and not self._has_comments:
                 self._doubt_silence(session, stream)
@@ -301,6 +302,7 @@ class Streams:
         elif event.id is not None and not stream.is_new(event.id, event.data):
             return
         stream.heard += 1
-        if not (event.data.startswith(b"{") and event.data.endswith(b"}")):
+        data = event.data.strip()
+        if not (data.startswith(b"{") and data.endswith(b"}")):
             self._cut(session, stream)  # it was a message before somebody changed it
         self._receive(one_line(event.data), session)

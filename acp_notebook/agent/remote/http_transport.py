@@ -133,7 +133,7 @@ class HttpTransport(RemoteTransport):
         except Ended as ended:
             self._fail(ended.failure)
         except OSError as error:
-            self._fail(failures.of_exception(error))
+            self._fail(failures.of_exception(error, self._server.proxy))
         except Exception as error:  # a library's own fault must not leave requests open for ever
             _log.warning("the connection failed unexpectedly", exc_info=True)
             self._fail(Failure(f"the connection failed: {type(error).__name__}", True))
@@ -397,7 +397,7 @@ class HttpTransport(RemoteTransport):
             except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
                 _log.debug("a POST failed: %s", type(error).__name__)  # its text may contain a header
                 late = isinstance(error, TimeoutError)
-                failure = failures.UNFINISHED if late else failures.of_exception(error)
+                failure = failures.UNFINISHED if late else failures.of_exception(error, self._server.proxy)
                 failure = failures.while_sending(failure, len(line))
                 if is_first and failure.unsent:
                     self._out.refused()

@@ -52,7 +52,9 @@ class RemoteTransport:
         self._out = Outbox()
         self._outlet = Outlet()
         self._task: asyncio.Task[None] | None = None
-        self.stage = "opening the connection"
+        self.stage = (
+            "waiting for your function for headers=" if server.calls_functions else "opening the connection"
+        )
         """What it waits for, for the error of a start that takes too long."""
 
     def start(self, receive: Receive, ended: Ended) -> None:

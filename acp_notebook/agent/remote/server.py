@@ -20,13 +20,16 @@ from ... import timeouts
 from ..._version import __version__
 from ...core.agent_url import AgentUrl, Headers, check_header, variable_of
 from ...core.redaction import Redactor
-from ..threads import on_a_thread
+from ..threads import WorkEnded, on_a_thread
+from . import proxies
+from .failures import CaUnreadable
 
 USER_AGENT = f"acp_notebook/{__version__}"
 
 
 class HeadersFailed(Exception):
-    """The headers cannot be made: a variable is missing, or the user's function failed."""
+    """A connection cannot be prepared: a variable is missing, the user's function failed, or the proxy of the
+    environment cannot be used."""
 
 
 @dataclass(slots=True)
@@ -44,8 +47,10 @@ class Server:
     async def fresh_headers(self) -> dict[str, str]:
         """The headers for a connection, with every function called; their values are secrets from now on.
 
-        Raises HeadersFailed.
+        Raises HeadersFailed, also if the proxy of the environment cannot be used.
         """
+        if (problem := proxies.problem(self.url)) is not None:
+            raise HeadersFailed(problem.reason)
         try:
             async with asyncio.timeout(timeouts.get().remote_token):
                 headers = await self._headers()
@@ -76,21 +81,36 @@ class Server:
             return cast(str, value)
         if variable not in os.environ:
             raise HeadersFailed(f"the header {name} needs the variable {variable}, which is not set")
+        if not os.environ[variable]:
+            raise HeadersFailed(f"the header {name} needs the variable {variable}, which is empty")
         return os.environ[variable]
+
+    @property
+    def calls_functions(self) -> bool:
+        """Whether the headers come from functions of the user's."""
+        return callable(self.headers) or any(map(callable, self.headers.values()))
 
     @property
     def uses_proxy(self) -> bool:
         """Whether the proxies of the environment apply: never to this machine itself."""
         return not self.url.is_loopback
 
+    @property
+    def proxy(self) -> str | None:
+        """The variable with the proxy that this server is reached through."""
+        return proxies.variable(self.url)
+
     def tls(self) -> ssl.SSLContext:
-        """A context for one connection: the libraries change it. Raises OSError if `ca` cannot be read."""
+        """A context for one connection: the libraries change it. Raises CaUnreadable."""
         context = ssl.create_default_context()  # the system's store, or SSL_CERT_FILE and SSL_CERT_DIR
         if self.ca is not None:
             is_folder = os.path.isdir(self.ca)
-            context.load_verify_locations(
-                cafile=None if is_folder else self.ca, capath=self.ca if is_folder else None
-            )
+            try:
+                context.load_verify_locations(
+                    cafile=None if is_folder else self.ca, capath=self.ca if is_folder else None
+                )
+            except OSError:
+                raise CaUnreadable from None
         return context
 
     def with_cookies(self, headers: Mapping[str, str]) -> dict[str, str]:
@@ -140,11 +160,20 @@ def _secrets(name: str, value: str) -> list[str]:
 
 
 async def _called(function: Any) -> Any:
-    """Call the user's function on a thread of its own: it may ask a server for a token."""
+    """Call the user's function on a thread of its own: it may ask a server for a token, and block."""
+
+    def call() -> Any:
+        made = function()
+        return asyncio.run(_awaited(made)) if inspect.isawaitable(made) else made
+
     try:
-        if inspect.iscoroutinefunction(function):
-            return await cast(Awaitable[Any], function())
-        return await on_a_thread(function, "acp-headers")
+        return await on_a_thread(call, "acp-headers")
+    except WorkEnded as ended:
+        raise HeadersFailed(f"your function for headers= failed: {ended}") from None
     except Exception as error:
         # Only the type: the message of a failed sign-in may contain the token.
         raise HeadersFailed(f"your function for headers= failed: {type(error).__name__}") from error
+
+
+async def _awaited(made: Awaitable[Any]) -> Any:
+    return await made

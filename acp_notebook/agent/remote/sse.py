@@ -12,6 +12,11 @@ from dataclasses import dataclass
 MAX_ID = 1000
 """Characters of an id. A longer one, or one that no header can carry, counts as none."""
 
+_FIELD = re.compile(rb"[A-Za-z][A-Za-z0-9_.-]{0,39}")
+"""The name of a field, known or not; noise and pieces of JSON look otherwise."""
+
+_BOM = b"\xef\xbb\xbf"
+
 _BREAK = re.compile(rb"\r\n|\n|\r")
 
 
@@ -37,6 +42,7 @@ class EventParser:
         self._rest: list[bytes] = []
         self._rest_size = 0
         self._after_cr = False
+        self._is_first = True
         self._data: list[bytes] = []
         self._data_size = 0
         self._id: str | None = None
@@ -75,6 +81,9 @@ class EventParser:
             raise EventTooLong
 
     def _line(self, line: bytes) -> Event | None:
+        if self._is_first:
+            self._is_first = False
+            line = line.removeprefix(_BOM)
         if not line:
             return self._dispatch()
         name, _, value = line.partition(b":")
@@ -89,7 +98,7 @@ class EventParser:
             text = value.decode("utf-8", "replace")
             is_usable = len(text) <= MAX_ID and text.isascii() and text.isprintable()
             self._id = text if is_usable else ""
-        elif name not in (b"event", b"retry"):
+        elif not _FIELD.fullmatch(name):
             self.is_damaged = True
         return None
 

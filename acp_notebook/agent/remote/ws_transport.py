@@ -68,8 +68,9 @@ class WebSocketTransport(RemoteTransport):
         except ConnectionClosed as error:
             failure = failures.GIVEN_UP if self._is_given_up else _of_closed(error)
         except (WebSocketException, OSError, TimeoutError, EOFError, ValueError) as error:
-            _log.debug("the connection failed", exc_info=True)
-            failure = failures.of_exception(error)
+            # Only the type: some messages contain the address of a proxy, with its password.
+            _log.debug("the connection failed: %s", type(error).__name__)
+            failure = failures.of_exception(error, self._server.proxy)
             if failure is failures.INTERRUPTED and self._socket is None and self._server.url.is_secure:
                 failure = failures.NO_TLS
         except Exception as error:  # a library's own fault must not leave requests open for ever

@@ -213,3 +213,13 @@ def test_an_own_package_asks_first(bin: Path) -> None:
     with pytest.raises(NeedsInstall):
         resolve("mine", str(bin), own=own)
     assert resolve("mine", str(bin), own=own, install=True).argv[3] == "@me/agent@1.2.3"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["https:/host/acp", "wss:host/acp", "host:8080/acp", "localhost:3000/acp", "build.example.com:443"],
+)
+def test_an_address_without_its_beginning_is_recognised(name: str, bin: Path) -> None:
+    with pytest.raises(acp.AgentNotFound, match="wss://") as caught:
+        resolve(f"{name}?token=t0ps3cr3t", str(bin))
+    assert "t0ps3cr3t" not in str(caught.value)

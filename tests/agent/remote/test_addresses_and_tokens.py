@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import httpx
 import pytest
 
 import acp_notebook as acp
+from acp_notebook.agent.remote.server import HeadersFailed
 from acp_notebook.agent.remote.server import Server as AgentServer
 from acp_notebook.core.agent_url import read_url
 from tests.agent.remote.certificates import Authority
@@ -376,3 +378,52 @@ def test_cookies_are_merged_by_name(given: dict[str, str], stored: list[str], se
     headers = server.with_cookies({"X-A": "1", **given})
     assert headers.pop("X-A") == "1"
     assert list(headers.values()) == ([] if sent is None else [sent])
+
+
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, asyncio.CancelledError, StopIteration])
+def test_a_token_function_that_gives_up_is_named_at_once_and_prints_nothing(
+    kind: type[BaseException], proxy: FaultProxy, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def gives_up() -> str:
+        raise kind(f"no login for {TOKEN}")
+
+    with pytest.raises(acp.ConnectionLost, match=f"headers= failed: {kind.__name__}"):
+        acp.connect(proxy.url("ws"), cwd="/srv", headers={"Authorization": gives_up}, start_timeout=LIMIT_S)
+    assert TOKEN not in "".join(capfd.readouterr())
+
+
+def test_a_start_that_waits_for_the_token_function_says_so(proxy: FaultProxy, wire: str) -> None:
+    is_over = threading.Event()
+
+    def waits() -> str:
+        is_over.wait(LIMIT_S)
+        return "token"
+
+    try:
+        with pytest.raises(acp.Timeout, match="your function for headers="):
+            acp.connect(proxy.url(wire), cwd="/srv", headers={"X-Key": waits}, start_timeout=0.5)
+    finally:
+        is_over.set()
+
+
+class _AsyncObject:
+    async def __call__(self) -> str:
+        return threading.current_thread().name
+
+
+async def _token() -> str:
+    return threading.current_thread().name
+
+
+@pytest.mark.parametrize("function", [_token, lambda: _token(), _AsyncObject()])
+def test_an_async_token_function_is_awaited_on_a_thread_of_its_own(function: Any) -> None:
+    """One that blocks must not stop the other sessions."""
+    server = AgentServer(read_url("https://host/acp"), {"X-Key": function})
+    assert asyncio.run(server.fresh_headers()) == {"X-Key": "acp-headers"}
+
+
+def test_an_empty_variable_is_named_like_a_missing_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EMPTY_TOKEN", "")
+    server = AgentServer(read_url("https://host/acp"), {"X-Key": {"env": "EMPTY_TOKEN"}})
+    with pytest.raises(HeadersFailed, match="EMPTY_TOKEN, which is empty"):
+        asyncio.run(server.fresh_headers())

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 from websockets.sync.server import ServerConnection, serve
@@ -122,3 +124,59 @@ def test_a_start_that_waits_for_an_answer_over_the_websocket_says_so() -> None:
         Thread(target=server.serve_forever, daemon=True).start()
         port = server.socket.getsockname()[1]
         assert waits_for(f"ws://127.0.0.1:{port}/acp") == "waiting for the answer to initialize."
+
+
+PASSWORD = "pr0xy-passw0rd-77a1"
+
+
+@pytest.fixture
+def set_proxy(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """Only this variable of the environment names a proxy."""
+    for kind in ("HTTP", "HTTPS", "WSS", "WS", "ALL", "SOCKS", "NO"):
+        for name in (f"{kind}_PROXY", f"{kind.lower()}_proxy"):
+            monkeypatch.delenv(name, raising=False)
+    return monkeypatch.setenv
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (
+            f"socks5h://me:{PASSWORD}@127.0.0.1:1",
+            "HTTPS_PROXY is for SOCKS, which needs a library: pip",
+        ),
+        (f"ftp://me:{PASSWORD}@host", "HTTPS_PROXY begins with ftp://"),
+        (f"http://me:{PASSWORD}@127.0.0.1:abc", "HTTPS_PROXY cannot be read"),
+        (f"http://me:{PASSWORD}@127.0.0.1:1", "the proxy in HTTPS_PROXY refused the connection"),
+        (f"http://me:{PASSWORD}@no-such.invalid:1", "the proxy in HTTPS_PROXY's name cannot be resolved"),
+    ],
+)
+def test_a_proxy_that_cannot_be_used_is_named_by_its_variable(
+    value: str, said: str, wire: str, set_proxy: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    set_proxy("HTTPS_PROXY", value)
+    caplog.set_level("DEBUG", logger="acp_notebook")
+    with pytest.raises(acp.ConnectionLost) as caught:
+        acp.connect(f"{wire}s://{NAME}/acp", cwd="/srv")
+    assert said in str(caught.value)
+    assert PASSWORD not in f"{caught.value} {caplog.text}"
+
+
+def test_a_proxy_for_everything_may_be_one_that_http_cannot_use(set_proxy: Any) -> None:
+    set_proxy("ALL_PROXY", "socks5://127.0.0.1:1")
+    with pytest.raises(acp.ConnectionLost, match="ALL_PROXY is for SOCKS"):
+        acp.connect(f"https://{NAME}/acp", cwd="/srv")
+    with pytest.raises(acp.ConnectionLost, match="the server's name cannot be resolved"):
+        acp.connect(f"wss://{NAME}/acp", cwd="/srv")  # which does not look at it
+
+
+def test_a_websocket_through_a_proxy_without_its_kind_says_what_is_missing(set_proxy: Any) -> None:
+    set_proxy("HTTPS_PROXY", "proxy.company:3128")
+    with pytest.raises(acp.ConnectionLost, match="HTTPS_PROXY has no http:// before its name"):
+        acp.connect(f"wss://{NAME}/acp", cwd="/srv")
+
+
+def test_a_file_without_certificates_is_named(wire: str, tmp_path: Path) -> None:
+    (tmp_path / "bad.pem").write_text("nothing")
+    with pytest.raises(acp.ConnectionLost, match="ca= has no certificate that can be read"):
+        acp.connect(f"{wire}s://127.0.0.1:9/acp", cwd="/srv", ca=tmp_path / "bad.pem")

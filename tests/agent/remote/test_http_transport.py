@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import socket
+import threading
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -307,7 +308,7 @@ def test_streams_that_are_refused_at_once_wait_for_one_new_token(monkeypatch: py
     monkeypatch.setattr(HttpLink, "renew", seen)
     calls = 0
     refused: list[str | None] = []
-    both = asyncio.Event()
+    both = threading.Event()
     both_again = asyncio.Event()
     created, cut = asyncio.Event(), asyncio.Event()
 
@@ -315,7 +316,7 @@ def test_streams_that_are_refused_at_once_wait_for_one_new_token(monkeypatch: py
         nonlocal calls
         calls += 1
         if calls > 1:
-            await both.wait()  # the second refusal comes while the first one waits
+            both.wait(DEADLINE_S)  # the second refusal comes while the first one waits
         return {"X-Key": f"token-{calls}"}
 
     accepted: list[str | None] = []
@@ -699,5 +700,31 @@ def test_a_cancel_and_an_answer_do_not_wait_for_another_session(fault: str, stat
             unread = (await client.ended).unread
             assert size <= unread <= size + last + 100, "what was sent does not count, and no cancel of later"
             assert posted.empty()
+
+    run(scene())
+
+
+@pytest.mark.parametrize(
+    "written",
+    ['data:  {"method":"x"}\n\n', 'data: {"method":"x"}\ndata:\n\n', 'trace: 7\ndata: {"method":"x"}\n\n'],
+)
+def test_an_event_that_is_written_unusually_is_no_lost_message(written: str) -> None:
+    changes: list[LinkChange] = []
+    over = asyncio.Event()
+
+    async def stream(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM)
+        if "acp-session-id" in request.headers:
+            writer.write(chunked(written.encode()) + event({"method": "y"}))
+        await writer.drain()
+        await over.wait()
+
+    async def scene() -> None:
+        async with connected(stream) as (client, _):
+            client.transport.listen(changes.append)
+            client.send(1, "session/prompt", sessionId="s1")
+            assert [(await client.next())["method"] for _ in range(2)] == ["x", "y"]
+            assert not changes
+            over.set()
 
     run(scene())

@@ -58,3 +58,20 @@ def test_an_id_of_printable_characters_is_kept() -> None:
     id = b"aZ-09_~!" * 125
     (event,) = EventParser(1 << 20).feed(b"id: " + id + b"\ndata: {}\n\n")
     assert event == Event(b"{}", id.decode())
+
+
+def test_unknown_fields_and_a_byte_order_mark_are_ignored_as_the_standard_says() -> None:
+    parser = EventParser(1000)
+    stream = b"\xef\xbb\xbfdata: {}\nfoo: bar\nx-trace_1\n\n"
+    found = [event for byte in stream for event in parser.feed(bytes([byte]))]
+    assert found == [Event(b"{}", None)]
+    assert not parser.is_damaged
+
+
+@pytest.mark.parametrize(
+    "line", [b'"sessionId":"s"}}', b"\xff\xfe", b"\x00data: {}", b"d at: {}", b'date": 1}']
+)
+def test_a_line_that_no_server_writes_is_damage(line: bytes) -> None:
+    parser = EventParser(1000)
+    list(parser.feed(b"data: {}\n\n" + line + b"\n\n"))
+    assert parser.is_damaged

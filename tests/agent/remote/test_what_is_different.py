@@ -11,10 +11,14 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
+from acp_notebook import timeouts
+from acp_notebook.agent.recordings.recording import read
 from tests.agent.remote.conftest import THEIR_CWD, Connect
 from tests.agent.remote.fault_proxy import FaultProxy
+from tests.agent.remote.raw_http import Reply
 from tests.agent.remote.servers import Server, typescript_server
 from tests.session.helpers import LIMIT_S, begun, notices
+from tests.waiting import wait_until
 
 FOREIGN_WORDS = ("process", "arguments", "stderr", "started again", "exited", "pid ")
 
@@ -177,3 +181,75 @@ def test_a_recorded_loss_of_the_connection_is_replayed_as_one(
     assert caught.value.may_pass == lost.value.may_pass
     assert again.text == turn.text
     assert notices(replayed) == notices(session)
+
+
+def test_a_replay_of_a_remote_agent_speaks_of_its_connection_and_of_no_restart(
+    proxy: FaultProxy, tmp_path: Path, connect: Connect
+) -> None:
+    path = tmp_path / "run.jsonl"
+    session = connect(proxy.url("ws"), record=path)
+    session.prompt("hello", timeout=LIMIT_S)
+    proxy.strike("cut")
+    wait_until(lambda: "Connected again" in str(notices(session)), "it connects again")
+    session.prompt("again", timeout=LIMIT_S)
+    session.agent.close()
+    replayed = connect("demo", cassette=acp.Cassette(path), cwd=None)
+    assert "WebSocket" in repr(replayed.agent)
+    replayed.prompt("hello", timeout=LIMIT_S)
+    wait_until(lambda: "Connected again" in str(notices(replayed)), "the replay connects again")
+    assert replayed.prompt("again", timeout=LIMIT_S).text == "You said: again"
+    assert "restart" not in replayed.to_text()
+
+
+def ended(turn: acp.Turn) -> str | None:
+    """Wait for the end. The error, if even the end of the turn was lost."""
+    try:
+        turn.wait(LIMIT_S)
+    except acp.ConnectionLost as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("answer", ["was completed", "may be incomplete"])
+def test_a_replay_marks_or_completes_the_turn_that_lost_messages(
+    answer: str, proxy: FaultProxy, tmp_path: Path, connect: Connect
+) -> None:
+    timeouts.replace(remote_gap=2.0)
+    path = tmp_path / "run.jsonl"
+    session = connect(proxy.url("http"), record=path)
+    turn = begun(session.start("words 100 20"))
+    if answer == "may be incomplete":
+        proxy.rule = lambda it: Reply(500) if it.rpc == "session/load" else None
+    proxy.strike("reset")
+    error = ended(turn)
+    proxy.rule = lambda it: None
+    wait_until(lambda: session.status == "idle", "the session is ready")
+    assert answer in session.to_text()
+    later = session.start("again")  # as long as the connection is not renewed, it may lose something, too
+    later_error = ended(later)
+    session.agent.close()
+    replayed = connect("demo", cassette=acp.Cassette(path), cwd=None)
+    again = replayed.start("words 100 20")
+    assert (ended(again), again.text) == (error, turn.text)
+    assert answer in replayed.to_text()
+    again = replayed.start("again")
+    assert (ended(again), again.text) == (later_error, later.text)
+
+
+def test_a_history_that_was_read_again_is_recorded_without_secrets(
+    proxy: FaultProxy, tmp_path: Path, connect: Connect
+) -> None:
+    timeouts.replace(remote_gap=2.0)
+    path = tmp_path / "run.jsonl"
+    session = connect(proxy.url("http"), record=path, secrets=["w50 w51 w52 w53"])
+    turn = begun(session.start("words 100 20"))
+    proxy.strike("reset")
+    ended(turn)
+    wait_until(lambda: session.status == "idle", "the session is ready")
+    session.agent.close()
+    actions = [it.message for it in read(path).entries if it.direction == "did"]
+    (aside,) = [it for it in actions if it["what"] == "aside"]
+    text = "".join(it["content"]["text"] for it in aside["updates"] if "text" in it.get("content", {}))
+    assert "w49 " in text
+    assert "w54 " in text
+    assert "w51" not in text
