@@ -66,8 +66,26 @@ class AgentLink(AgentState):
         """How many seconds that took, with the connection."""
         self.on_link_change: Callable[[LinkChange], None] = lambda change: None
         """Receives the interruptions that a transport overcomes by itself."""
-        self.interruption: str | None = None
-        """Why the transport does not reach the agent at the moment; None while it does."""
+        self._interruption: str | None = None
+        self._reached = asyncio.Event()
+        self._reached.set()
+
+    @property
+    def interruption(self) -> str | None:
+        """Why the transport does not reach the agent at the moment; None while it does, or has ended."""
+        return self._interruption
+
+    @interruption.setter
+    def interruption(self, why: str | None) -> None:
+        self._interruption = why
+        if why is None:
+            self._reached.set()
+        else:
+            self._reached.clear()
+
+    async def interruption_over(self) -> None:
+        """Wait until the transport reaches the agent again, or the connection has ended."""
+        await self._reached.wait()
 
     @property
     def ready(self) -> bool:

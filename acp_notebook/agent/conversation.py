@@ -154,6 +154,8 @@ class Conversation:
         self._turn_ids = TurnIds()
         self._unstuck = asyncio.Event()
         self._unstuck.set()
+        self._unheard: str | None = None
+        """The session whose agent may not have got our cancel of a turn that is over."""
         self._reloading = False
         self.received = 0
         """How many events have come from the agent."""
@@ -262,7 +264,7 @@ class Conversation:
         await self.ready()
 
     def _begin(self, run: TurnRun) -> None:
-        self.state.running = run
+        self.state.running, self._unheard = run, None
         self._take_context(run)
         self.undoing.turn_began()
         self.permissions.turn_started()
@@ -309,6 +311,8 @@ class Conversation:
         if failure is None:
             self.unproven = False
         died = isinstance(failure, AgentDied) and not self.agent.is_connected  # else only the turn is over
+        if died and run.cancelling:
+            self._unheard = self.state.id
         status = ev.StatusChanged(self._gone, end.error) if died else self._status("idle")
         if isinstance(failure, SessionLost):
             ways = lost_session.ways(self.agent.facts.capabilities, unproven=self.unproven)
@@ -405,6 +409,7 @@ class Conversation:
     def give_up(self, run: TurnRun, error: Exception) -> None:
         """End a turn from which nothing comes any more, and tell the agent."""
         self.agent.notify(v1.cancel(self.state.id))
+        self._unheard = self.state.id
         self._prompting.fail(run, error)
 
     async def reread(self) -> Sequence[ev.Event]:
@@ -435,24 +440,40 @@ class Conversation:
         if self.state.running is not run:
             return
         self._unstuck.clear()
-        then = "it will be restarted" if self.agent.launch.reach.is_ours else "the connection will be renewed"
-        stuck = self._status("stuck", f"the agent ignores the cancel; {then}")
-        self._end(run, ev.TurnEnded("abandoned", "cancelled"), stuck)
+        self._unheard = self.state.id
+        self._end(run, ev.TurnEnded("abandoned", "cancelled"), self._stuck_status())
         self.agent.background(self._restart_unless_answered())
+
+    def _stuck_status(self) -> ev.StatusChanged:
+        then = "it will be restarted" if self.agent.launch.reach.is_ours else "the connection will be renewed"
+        return self._status("stuck", f"the agent ignores the cancel; {then}")
+
+    def show_reached(self) -> None:
+        """An interruption of the network is over."""
+        usual = "idle" if self.state.running is None else "working"
+        self.state.apply(self._stuck_status() if self.stuck else self._status(usual))
 
     def answered_late(self, error: Exception | None) -> None:
         """The response to the abandoned turn arrived."""
+        if not isinstance(error, AgentDied):
+            self._unheard = None
         if self.stuck and not isinstance(error, AgentDied):
             self._unstuck.set()
             self.state.apply(self._status("idle"))
 
     async def _restart_unless_answered(self) -> None:
+        why = "it did not end a cancelled turn"
         try:
+            if self.agent.interruption is not None:  # the cancel arrives when the network is back
+                why = "the end of a cancelled turn did not arrive"
+                with suppressed(_log, TimeoutError):
+                    async with asyncio.timeout(timeouts.get().remote_reconnect):
+                        await self.agent.interruption_over()
             async with asyncio.timeout(timeouts.get().restart_grace):
                 await self._unstuck.wait()
         except TimeoutError:
             with suppressed(_log, Error):  # the session's status shows it; the next prompt tries again
-                await self._keeper.restart("it did not end a cancelled turn", stuck=self)
+                await self._keeper.restart(why, stuck=self)
         finally:
             self._unstuck.set()
 
@@ -525,6 +546,9 @@ class Conversation:
     def on_rejoined(self) -> None:
         """The agent was restarted and has reopened the session."""
         if not self.state.closed:
+            if self._unheard == self.state.id and not self.agent.launch.reach.is_ours:
+                self.agent.notify(v1.cancel(self.state.id))
+            self._unheard = None
             self.on_opened(SessionFacts(self.state.id))
             if self.state.running is not None:
                 signing = self._keeper.signing.status(self.state)

@@ -1,0 +1,86 @@
+"""What a user does while the network is down: it reaches the agent once, or not at all, and is shown as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import acp_notebook as acp
+from acp_notebook import timeouts
+from tests.agent.remote.conftest import Connect
+from tests.agent.remote.fault_proxy import FaultProxy
+from tests.agent.remote.servers import Server
+from tests.session.helpers import LIMIT_S, begun, notices
+from tests.waiting import wait_until
+
+
+@pytest.fixture
+def typescript_proxy(typescript: Server) -> Iterator[FaultProxy]:
+    """Before a server that keeps what it says for a stream that is opened again."""
+    with FaultProxy(typescript.port) as running:
+        yield running
+
+
+def go_down(proxy: FaultProxy, session: acp.Session) -> None:
+    proxy.strike("refuse", seconds=LIMIT_S)
+    wait_until(lambda: session.status == "reconnecting", "the interruption is shown")
+
+
+# ---- stopping ----------------------------------------------------------------------------------
+
+
+def test_a_stop_in_an_outage_reaches_the_agent_when_the_network_is_back(
+    typescript_proxy: FaultProxy, typescript: Server, connect: Connect
+) -> None:
+    proxy = typescript_proxy
+    timeouts.replace(cancel_grace=0.1, restart_grace=0.1)
+    session = connect(proxy.url("http"))
+    prompt = f"words 5000 10 {session.id}"
+    turn = begun(session.start(prompt))
+    go_down(proxy, session)
+    turn.cancel()
+    wait_until(lambda: turn.done, "the turn is abandoned")
+    waiting = session.start(f"next {session.id}")
+    before = len(proxy.requests)
+    wait_until(lambda: len(proxy.requests) > before + 4, "it is tried some more times")
+    timeouts.replace(restart_grace=LIMIT_S)
+    proxy.heal()
+    wait_until(lambda: waiting.done, "the next turn ends", LIMIT_S)
+    assert typescript.ledger.cancels(session.id) == 1
+    answered = [it["text"] for it in typescript.ledger.entries("answer") if session.id in it["text"]]
+    assert answered == [prompt, f"next {session.id}"], "the agent has ended the stopped turn first"
+    assert "cancelled turn" not in "".join(notices(session)), "the agent is not to blame"
+    assert session.status == "idle"
+    session.agent.close()
+
+
+def test_a_stop_that_was_lost_with_the_connection_is_repeated_before_the_next_prompt(
+    proxy: FaultProxy, python: Server, connect: Connect
+) -> None:
+    timeouts.replace(cancel_grace=0.1, restart_grace=0.1, remote_reconnect=1.0)
+    session = connect(proxy.url("http"))
+    turn = begun(session.start(f"words 5000 10 {session.id}"))
+    go_down(proxy, session)
+    turn.cancel()
+    wait_until(lambda: turn.done, "the turn is abandoned")
+    wait_until(lambda: session.status == "disconnected", "the connection is given up")
+    proxy.heal()
+    session.prompt(f"next {session.id}", timeout=LIMIT_S)
+    said = python.ledger.path.read_text().splitlines()
+    of_session = [it for it in said if session.id in it and ('"cancel"' in it or '"prompt"' in it)]
+    assert ['"cancel"' in it for it in of_session] == [False, True, False], of_session
+
+
+def test_a_stop_in_an_outage_lets_the_session_be_closed(proxy: FaultProxy, connect: Connect) -> None:
+    timeouts.replace(cancel_grace=0.1)
+    session = connect(proxy.url("http"))
+    turn = begun(session.start("words 5000 10"))
+    go_down(proxy, session)
+    turn.cancel()
+    waiting = session.start("never sent")
+    wait_until(lambda: turn.done, "the turn is abandoned")
+    session.close()
+    with pytest.raises(acp.SessionClosed):
+        waiting.wait(LIMIT_S)
