@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -33,6 +33,7 @@ from ..errors import (
     AgentDied,
     AgentError,
     AuthenticationRequired,
+    ConnectionLost,
     Error,
     ProtocolError,
     SessionClosed,
@@ -480,29 +481,32 @@ class Conversation:
     # ---- settings -----------------------------------------------------------------------------
 
     async def set_mode(self, mode: str) -> None:
+        await self._change(lambda: self.ask_mode(mode))
+
+    async def _change(self, ask: Callable[[], Awaitable[None]]) -> None:
         await self.ready()
         try:
-            await self._keeper.signing.through(lambda: self.ask_mode(mode), self.state)
+            await self._keeper.signing.through(ask, self.state)
+        except ConnectionLost:
+            if self.agent.is_connected and self.state.running is None:  # what is shown may be wrong
+                self.agent.background(self.renew())
+            raise
         except AgentError as error:
             raise self.explain(error) from None
 
     async def ask_mode(self, mode: str) -> None:
-        await self.agent.request(v1.set_mode(self.state.id, mode))
+        await self.agent.change(self.state.id, v1.set_mode(self.state.id, mode))
         self.state.apply(ev.ModeChanged(mode))
 
     async def set_config(self, option: ConfigOption, value: str | bool) -> None:
-        await self.ready()
-        try:
-            await self._keeper.signing.through(lambda: self.ask_config(option, value), self.state)
-        except AgentError as error:
-            raise self.explain(error) from None
+        await self._change(lambda: self.ask_config(option, value))
 
     async def ask_config(self, option: ConfigOption, value: str | bool) -> None:
         if option.set_by == "model":
-            await self.agent.request(v1.set_model(self.state.id, str(value)))
+            await self.agent.change(self.state.id, v1.set_model(self.state.id, str(value)))
             self.state.apply(ev.ConfigReplaced((replace(option, value=value),)))
             return
-        result = await self.agent.request(v1.set_config(self.state.id, option.id, value))
+        result = await self.agent.change(self.state.id, v1.set_config(self.state.id, option.id, value))
         try:
             self.state.apply(v1.read_config(result))
         except v1.Malformed as error:

@@ -45,6 +45,7 @@ class Interruptions:
                     state.apply(ev.StatusChanged(self._agent.launch.reach.returning, change.reason))
             return
         if isinstance(change, MessagesLost):
+            self._agent.messages_lost(change.session)
             self._sessions.messages_lost(change.session, earlier=change.earlier)
             return
         if isinstance(change, Silent):

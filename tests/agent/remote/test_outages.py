@@ -1,8 +1,10 @@
-"""What a user does while the network is down: it reaches the agent once, or not at all, and is shown as it is."""
+"""What a user does while the network is down: it reaches the agent, or is said not to have reached it."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,8 @@ import acp_notebook as acp
 from acp_notebook import timeouts
 from tests.agent.remote.conftest import Connect
 from tests.agent.remote.fault_proxy import FaultProxy
-from tests.agent.remote.servers import Server
+from tests.agent.remote.raw_http import Reply
+from tests.agent.remote.servers import Server, python_server
 from tests.session.helpers import LIMIT_S, begun, notices
 from tests.waiting import wait_until
 
@@ -84,3 +87,63 @@ def test_a_stop_in_an_outage_lets_the_session_be_closed(proxy: FaultProxy, conne
     session.close()
     with pytest.raises(acp.SessionClosed):
         waiting.wait(LIMIT_S)
+
+
+# ---- settings ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def with_modes(tmp_path: Path) -> Iterator[Server]:
+    """A server whose agent takes a moment to set a mode."""
+    server = python_server(tmp_path, "--modes", "0.5")
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def set_mode(session: acp.Session, mode: str) -> Future[None]:
+    """Set the mode on a thread; the result is that of the setting."""
+    done: Future[None] = Future()
+
+    def work() -> None:
+        try:
+            session.mode = mode
+            done.set_result(None)
+        except acp.Error as error:
+            done.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    return done
+
+
+def test_a_mode_whose_answer_is_lost_is_set_again(with_modes: Server, connect: Connect) -> None:
+    timeouts.replace(remote_setting=0.1)
+    with FaultProxy(with_modes.port) as proxy:
+        session = connect(proxy.url("http"))
+        setting = set_mode(session, "auto")
+        wait_until(lambda: with_modes.ledger.entries("asked for mode") != [], "the agent is setting it")
+        proxy.strike("reset")
+        timeouts.replace(remote_setting=5.0)
+        setting.result(LIMIT_S)
+        assert session.mode == with_modes.ledger.mode(session.id) == "auto"
+        session.agent.close()
+
+
+def test_a_mode_that_may_be_set_is_shown_as_the_agent_has_it(with_modes: Server, connect: Connect) -> None:
+    """Whatever is asked, no answer comes: the mode that is shown is restored on a new connection."""
+    timeouts.replace(remote_setting=0.1)
+    with FaultProxy(with_modes.port) as proxy:
+        session = connect(proxy.url("http"))
+        proxy.rule = lambda it: Reply(202) if it.rpc == "session/set_mode" else None
+        setting = set_mode(session, "auto")
+        wait_until(lambda: any(it.rpc == "session/set_mode" for it in proxy.requests), "it is asked for")
+        proxy.strike("reset")
+        with pytest.raises(acp.ConnectionLost, match="unknown whether the setting has changed"):
+            setting.result(LIMIT_S)
+        proxy.rule = None
+        wait_until(lambda: any("onnected again" in it for it in notices(session)), "it is renewed")
+        goes_on = session.prompt(f"on {session.id}", timeout=LIMIT_S)
+        assert goes_on.text == f"You said: on {session.id}"
+        assert session.mode == with_modes.ledger.mode(session.id) == "ask"
+        session.agent.close()
