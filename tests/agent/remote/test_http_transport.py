@@ -701,3 +701,53 @@ def test_a_cancel_and_an_answer_do_not_wait_for_another_session(fault: str, stat
             assert posted.empty()
 
     run(scene())
+
+
+# ---- requests that nobody waits for any more ---------------------------------------------------
+
+
+def withdrawal(id: int) -> dict[str, Any]:
+    return {"method": "$/cancel_request", "params": {"requestId": id}}
+
+
+def test_a_request_that_is_withdrawn_before_it_was_sent_is_never_sent() -> None:
+    """The user was told that it failed."""
+    is_down, tried = True, asyncio.Event()
+
+    async def stream(request: Request, writer: asyncio.StreamWriter) -> None:
+        if is_down and "acp-session-id" in request.headers:
+            tried.set()
+            writer.write(Reply(502).encoded())
+        else:
+            writer.write(STREAM)
+
+    async def scene() -> None:
+        nonlocal is_down
+        async with connected(stream) as (client, script):
+            client.send(1, "session/set_mode", sessionId="s1")
+            client.send(2, "session/new")
+            client.send(3, "session/load", sessionId="s2")
+            await tried.wait()
+            for number in (2, 3, 1):
+                client.write(withdrawal(number))
+            assert (await client.next())["id"] == 1
+            is_down = False
+            size = client.send(4, "session/prompt", sessionId="s1")
+            await script.posted["session/prompt"].wait()
+            posted = [it.rpc for it in script.requests if it.method == "POST"]
+            assert posted == ["initialize", "session/prompt"]
+            assert "s2" not in script.streams
+            assert client.transport.unsent in (0, size)
+
+    run(scene())
+
+
+def test_a_request_that_was_sent_is_withdrawn_from_the_agent() -> None:
+    async def scene() -> None:
+        async with connected(quiet) as (client, script):
+            client.send(1, "session/set_mode", sessionId="s1")
+            await script.posted["session/set_mode"].wait()
+            client.write(withdrawal(1))
+            await script.posted["$/cancel_request"].wait()
+
+    run(scene())
