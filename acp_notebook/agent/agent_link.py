@@ -128,6 +128,8 @@ class AgentLink(AgentState):
         transport = self._backends.transport()
         if (listen := getattr(transport, "listen", None)) is not None:
             listen(self.on_link_change)
+        if self.ready_since and (again := getattr(transport, "connects_again", None)) is not None:
+            again()
         connection = Connection(transport, handler, self.tap, self.redactor, self.launch.reach)
         try:
             connection.start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -11,6 +12,8 @@ import pytest
 
 import acp_notebook as acp
 from acp_notebook import timeouts
+from acp_notebook.agent import loop
+from acp_notebook.agent.transport import Interrupted, Restored
 from tests.agent.remote.conftest import Connect
 from tests.agent.remote.fault_proxy import FaultProxy
 from tests.agent.remote.raw_http import Reply
@@ -147,3 +150,100 @@ def test_a_mode_that_may_be_set_is_shown_as_the_agent_has_it(with_modes: Server,
         assert goes_on.text == f"You said: on {session.id}"
         assert session.mode == with_modes.ledger.mode(session.id) == "ask"
         session.agent.close()
+
+
+# ---- a backend that accepts connections and says nothing ---------------------------------------
+
+
+@pytest.fixture
+def hole() -> Iterator[int]:
+    """The port of a server that accepts connections and never says anything."""
+    with socket.create_server(("127.0.0.1", 0), backlog=50) as listener:
+        yield int(listener.getsockname()[1])
+
+
+def test_a_backend_that_says_nothing_is_tried_again(
+    proxy: FaultProxy, python: Server, connect: Connect, hole: int
+) -> None:
+    """A load balancer sends us there, for a while."""
+    timeouts.replace(remote_connect=0.3)
+    session = connect(proxy.url("ws"))
+    proxy.forward_to(hole)
+    before = proxy.accepted
+    proxy.strike("cut")
+    wait_until(lambda: proxy.accepted > before, "it connects again")
+    waiting = session.start(f"waiting {session.id}")
+    wait_until(lambda: proxy.accepted > before + 2, "it is tried again")
+    proxy.forward_to(python.port)
+    timeouts.replace(remote_connect=LIMIT_S)
+    wait_until(lambda: waiting.done, "the prompt is answered", LIMIT_S)
+    assert waiting.text == f"You said: waiting {session.id}"
+    assert python.ledger.prompts(f"waiting {session.id}") == 1
+
+
+def test_a_backend_that_goes_on_saying_nothing_is_a_lost_connection(
+    proxy: FaultProxy, connect: Connect, hole: int
+) -> None:
+    timeouts.replace(remote_connect=0.2, remote_reconnect=1.0)
+    session = connect(proxy.url("ws"))
+    before = proxy.accepted
+    proxy.forward_to(hole)
+    proxy.strike("cut")
+    wait_until(lambda: proxy.accepted > before, "it connects again")
+    with pytest.raises(acp.ConnectionLost, match="did not answer in time"):
+        session.prompt("anybody?", timeout=LIMIT_S)
+    assert session.status == "disconnected"
+
+
+def test_a_start_that_takes_too_long_again_is_a_lost_connection(
+    proxy: FaultProxy, connect: Connect, hole: int
+) -> None:
+    timeouts.replace(remote_reconnect=1.0)
+    session = connect(proxy.url("ws"), start_timeout=3.0)
+    before = proxy.accepted
+    proxy.forward_to(hole)
+    proxy.strike("cut")
+    wait_until(lambda: proxy.accepted > before, "it connects again")
+    with pytest.raises(acp.ConnectionLost, match="within 3 s"):
+        session.prompt("anybody?", timeout=LIMIT_S)
+    assert session.status == "disconnected"
+
+
+# ---- what is shown -----------------------------------------------------------------------------
+
+
+def test_an_interruption_that_ends_while_sessions_are_reopened_is_no_longer_shown(
+    proxy: FaultProxy, connect: Connect
+) -> None:
+    """One session is open already, and its stream breaks and recovers while another one is being loaded."""
+    session = connect(proxy.url("http"))
+    host = session.agent._host
+
+    async def while_reopening() -> None:
+        async with host.agent.starting:
+            host.interruptions.link_changed(Interrupted("it broke"))
+            host.interruptions.link_changed(Restored())
+            assert session.status == "reconnecting", "for all that is known here, it is being reopened"
+
+    loop.call(while_reopening())
+    wait_until(lambda: session.status == "idle", "the status follows")
+
+
+def test_a_prompt_that_was_refused_is_not_said_to_be_worked_on(
+    proxy: FaultProxy, python: Server, connect: Connect
+) -> None:
+    calls = []
+
+    def token() -> str:
+        calls.append(1)
+        if len(calls) > 1:
+            raise RuntimeError("no more tokens")
+        return "token-number-1"
+
+    session = connect(proxy.url("http"), headers={"X-Key": token})
+    proxy.rule = lambda request: Reply(401, body=b"expired")
+    with pytest.raises(acp.ConnectionLost) as caught:
+        session.prompt(f"refused {session.id}", timeout=LIMIT_S)
+    assert "nothing was done" in str(caught.value)
+    assert "may still be working" not in str(caught.value)
+    assert python.ledger.prompts(f"refused {session.id}") == 0
