@@ -45,6 +45,8 @@ ACCEPT = "application/json, text/event-stream"
 MOST_OVERTAKEN = 100
 """So many queued messages are looked at, to find those that do not have to wait."""
 
+NO_HEADER = "the id of this session cannot be a header of HTTP, which has to name it: use wss://, or ws://"
+
 REFUSED = frozenset({401, 403, 404, 405, 410, 413, 415, 426, 429, 503})
 """Statuses by which the server says that it has not taken the message."""
 
@@ -169,6 +171,10 @@ class HttpTransport(RemoteTransport):
             self._asked.pop(route.id, None)
         if route.is_request and self._out.take_now(lambda lines: _withdrawal(lines, route)) is not None:
             return  # nobody waits for it any more
+        if session is not None and not _fits_header(session):
+            if route.is_request:
+                self._outlet.receive(_error(route.id, NO_HEADER))
+            return
         attaches = route.is_request and route.method in ATTACH and session is not None
         if attaches and session is not None:
             self._attaching[route.id] = _Attach(session, session not in self._streams)
@@ -447,13 +453,17 @@ class HttpTransport(RemoteTransport):
 
     def _message(self, data: bytes, session: str | None) -> None:
         route = read_route(data) if b'"id"' in data else None
-        if route is not None and route.is_request and (of := route.session or session):
-            self._asked[route.id] = of
+        if route is not None and route.is_request:
+            if of := route.session if route.session and _fits_header(route.session) else session:
+                self._asked[route.id] = of
         elif route is not None and route.is_response:
             if (handle := self._doubtful.pop(route.id, None)) is not None:
                 handle.cancel()
             is_new = route.id in self._creating
             self._creating.discard(route.id)
+            if is_new and route.opened is not None and not _fits_header(route.opened):
+                self._outlet.receive(_error(route.id, NO_HEADER))
+                return
             if is_new and route.opened is not None and route.opened not in self._streams:
                 # At once, for updates that follow; a POST for the session waits until it is open.
                 opening = asyncio.get_running_loop().create_task(self._streams.open(route.opened))
@@ -508,6 +518,10 @@ async def _bytes(answer: httpx.Response, limit: int) -> bytes:
 
 def _error(id: int | str | None, message: str, data: Any = None) -> bytes:
     return Peer.error(id, RpcError(INTERNAL_ERROR, message, data)).rstrip(b"\n")
+
+
+def _fits_header(session: str) -> bool:
+    return session.isascii() and session.isprintable() and session == session.strip()
 
 
 def _withdraws(route: Route | None, request: Route) -> bool:

@@ -751,3 +751,36 @@ def test_a_request_that_was_sent_is_withdrawn_from_the_agent() -> None:
             await script.posted["$/cancel_request"].wait()
 
     run(scene())
+
+
+# ---- ids that are no value of a header ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("id", ["s\u00e9", "\u65e5\u672c", "a\r\nX-Evil: 1", " a", "a "])
+def test_a_session_whose_id_is_no_header_is_refused_alone(id: str) -> None:
+    async def stream(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM)
+        if "acp-session-id" not in request.headers:
+            await writer.drain()
+            await script_of[0].posted["session/new"].wait()
+            writer.write(event({"id": 9, "method": "_ask", "params": {"sessionId": id}}))
+            writer.write(event({"id": 1, "result": {"sessionId": id}}))
+
+    script_of: list[Script] = []
+
+    async def scene() -> None:
+        async with connected(stream) as (client, script):
+            script_of.append(script)
+            client.send(1, "session/new")
+            assert (await client.next())["id"] == 9
+            refused = await client.next()
+            assert refused["id"] == 1
+            assert "cannot be a header" in refused["error"]["message"]
+            client.write({"id": 9, "result": {}})
+            client.send(2, "session/load", sessionId=id)
+            assert "cannot be a header" in (await client.next())["error"]["message"]
+            client.send(3, "session/prompt", sessionId="s1")
+            await script.posted["session/prompt"].wait()
+            assert set(script.streams) == {None, "s1"}
+
+    run(scene())
