@@ -161,6 +161,9 @@ class Timeouts(Struct, frozen=True, kw_only=True):
     remote_idle: float = 5.0
     """A connection for messages that was idle for so long is not used again: it may be dead after a sleep."""
 
+    remote_setting: float = 10.0
+    """For the answer to a setting, if it may be lost: it is then set again, which does no harm, but once."""
+
     remote_gap: float = 120.0
     """After a cut, the end of the answer may be lost: a turn that is silent for so long since then fails."""
 

@@ -6,10 +6,12 @@ from __future__ import annotations
 import asyncio
 import re
 import shlex
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from msgspec import Raw
 
+from .. import timeouts
 from .._version import __version__
 from ..core.events import Event
 from ..core.requests import AgentFacts, AuthMethod
@@ -18,6 +20,7 @@ from ..errors import (
     AgentError,
     AgentNotFound,
     AuthenticationRequired,
+    ConnectionLost,
     ProtocolError,
     SessionClosed,
     Timeout,
@@ -66,8 +69,28 @@ class AgentLink(AgentState):
         """How many seconds that took, with the connection."""
         self.on_link_change: Callable[[LinkChange], None] = lambda change: None
         """Receives the interruptions that a transport overcomes by itself."""
-        self.interruption: str | None = None
-        """Why the transport does not reach the agent at the moment; None while it does."""
+        self._interruption: str | None = None
+        self._reached = asyncio.Event()
+        self._reached.set()
+        self._lossy: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+        """By session: set when messages of it were lost on this connection; more of them may be."""
+
+    @property
+    def interruption(self) -> str | None:
+        """Why the transport does not reach the agent at the moment; None while it does, or has ended."""
+        return self._interruption
+
+    @interruption.setter
+    def interruption(self, why: str | None) -> None:
+        self._interruption = why
+        if why is None:
+            self._reached.set()
+        else:
+            self._reached.clear()
+
+    async def interruption_over(self) -> None:
+        """Wait until the transport reaches the agent again, or the connection has ended."""
+        await self._reached.wait()
 
     @property
     def ready(self) -> bool:
@@ -105,6 +128,8 @@ class AgentLink(AgentState):
         transport = self._backends.transport()
         if (listen := getattr(transport, "listen", None)) is not None:
             listen(self._link_changed)
+        if self.ready_since and (again := getattr(transport, "connects_again", None)) is not None:
+            again()
         connection = Connection(transport, handler, self.tap, self.redactor, self.launch.reach)
         try:
             connection.start()
@@ -112,6 +137,7 @@ class AgentLink(AgentState):
             raise AgentNotFound(f"{self.name} cannot be started: {error}") from None
         self._transport, self._connection, self._initialized = transport, connection, False
         self.interruption = None
+        self._lossy.clear()
         try:
             await self._initialize()
             self._initialized = True
@@ -236,6 +262,35 @@ class AgentLink(AgentState):
             ) from None
         except AgentError as error:
             raise self.explain(error) from None
+
+    async def change(self, session: str, call: v1.Call) -> Raw:
+        """Have the agent change a setting of a session.
+
+        It is asked once more if its answer may be lost: the same setting twice does no harm."""
+        for _ in range(2):
+            asking, losing = self.background(self.request(call)), self.background(self._losing(session))
+            try:
+                await asyncio.wait({asking, losing}, return_when=asyncio.FIRST_COMPLETED)
+                if asking.done():
+                    return asking.result()
+            finally:
+                asking.cancel()
+                losing.cancel()
+        raise ConnectionLost(
+            f"the connection to {self.name} was interrupted, and its answer to {call[0]} did not arrive: "
+            "it is unknown whether the setting has changed. Set it again",
+            may_pass=True,
+        )
+
+    async def _losing(self, session: str) -> None:
+        """Wait until an answer for this session has probably been lost."""
+        await self._lossy[session].wait()
+        await self.interruption_over()
+        await asyncio.sleep(timeouts.get().remote_setting)
+
+    def messages_lost(self, session: str) -> None:
+        """Messages of this session may be lost, and with them the answers to open requests."""
+        self._lossy[session].set()
 
     def notify(self, call: v1.Call) -> None:
         if self._connection is not None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -33,6 +33,7 @@ from ..errors import (
     AgentDied,
     AgentError,
     AuthenticationRequired,
+    ConnectionLost,
     Error,
     ProtocolError,
     SessionClosed,
@@ -154,6 +155,8 @@ class Conversation:
         self._turn_ids = TurnIds()
         self._unstuck = asyncio.Event()
         self._unstuck.set()
+        self._unheard: str | None = None
+        """The session whose agent may not have got our cancel of a turn that is over."""
         self._reloading = False
         self.received = 0
         """How many events have come from the agent."""
@@ -262,7 +265,7 @@ class Conversation:
         await self.ready()
 
     def _begin(self, run: TurnRun) -> None:
-        self.state.running = run
+        self.state.running, self._unheard = run, None
         self._take_context(run)
         self.undoing.turn_began()
         self.permissions.turn_started()
@@ -309,6 +312,8 @@ class Conversation:
         if failure is None:
             self.unproven = False
         died = isinstance(failure, AgentDied) and not self.agent.is_connected  # else only the turn is over
+        if died and run.cancelling:
+            self._unheard = self.state.id
         status = ev.StatusChanged(self._gone, end.error) if died else self._status("idle")
         if isinstance(failure, SessionLost):
             ways = lost_session.ways(self.agent.facts.capabilities, unproven=self.unproven)
@@ -405,6 +410,7 @@ class Conversation:
     def give_up(self, run: TurnRun, error: Exception) -> None:
         """End a turn from which nothing comes any more, and tell the agent."""
         self.agent.notify(v1.cancel(self.state.id))
+        self._unheard = self.state.id
         self._prompting.fail(run, error)
 
     async def reread(self) -> Sequence[ev.Event]:
@@ -435,53 +441,72 @@ class Conversation:
         if self.state.running is not run:
             return
         self._unstuck.clear()
-        then = "it will be restarted" if self.agent.launch.reach.is_ours else "the connection will be renewed"
-        stuck = self._status("stuck", f"the agent ignores the cancel; {then}")
-        self._end(run, ev.TurnEnded("abandoned", "cancelled"), stuck)
+        self._unheard = self.state.id
+        self._end(run, ev.TurnEnded("abandoned", "cancelled"), self._stuck_status())
         self.agent.background(self._restart_unless_answered())
+
+    def _stuck_status(self) -> ev.StatusChanged:
+        then = "it will be restarted" if self.agent.launch.reach.is_ours else "the connection will be renewed"
+        return self._status("stuck", f"the agent ignores the cancel; {then}")
+
+    def show_reached(self) -> None:
+        """An interruption of the network is over."""
+        usual = "idle" if self.state.running is None else "working"
+        self.state.apply(self._stuck_status() if self.stuck else self._status(usual))
 
     def answered_late(self, error: Exception | None) -> None:
         """The response to the abandoned turn arrived."""
+        if not isinstance(error, AgentDied):
+            self._unheard = None
         if self.stuck and not isinstance(error, AgentDied):
             self._unstuck.set()
             self.state.apply(self._status("idle"))
 
     async def _restart_unless_answered(self) -> None:
+        why = "it did not end a cancelled turn"
         try:
+            if self.agent.interruption is not None:  # the cancel arrives when the network is back
+                why = "the end of a cancelled turn did not arrive"
+                with suppressed(_log, TimeoutError):
+                    async with asyncio.timeout(timeouts.get().remote_reconnect):
+                        await self.agent.interruption_over()
             async with asyncio.timeout(timeouts.get().restart_grace):
                 await self._unstuck.wait()
         except TimeoutError:
             with suppressed(_log, Error):  # the session's status shows it; the next prompt tries again
-                await self._keeper.restart("it did not end a cancelled turn", stuck=self)
+                await self._keeper.restart(why, stuck=self)
         finally:
             self._unstuck.set()
 
     # ---- settings -----------------------------------------------------------------------------
 
     async def set_mode(self, mode: str) -> None:
+        await self._change(lambda: self.ask_mode(mode))
+
+    async def _change(self, ask: Callable[[], Awaitable[None]]) -> None:
         await self.ready()
         try:
-            await self._keeper.signing.through(lambda: self.ask_mode(mode), self.state)
+            await self._keeper.signing.through(ask, self.state)
+        except ConnectionLost:
+            if self.agent.is_connected and self.state.running is None:  # what is shown may be wrong
+                self.agent.background(self.renew())
+            raise
         except AgentError as error:
             raise self.explain(error) from None
 
     async def ask_mode(self, mode: str) -> None:
-        await self.agent.request(v1.set_mode(self.state.id, mode))
+        await self.agent.change(self.state.id, v1.set_mode(self.state.id, mode))
         self.state.apply(ev.ModeChanged(mode))
 
     async def set_config(self, option: ConfigOption, value: str | bool) -> None:
-        await self.ready()
-        try:
-            await self._keeper.signing.through(lambda: self.ask_config(option, value), self.state)
-        except AgentError as error:
-            raise self.explain(error) from None
+        await self._change(lambda: self.ask_config(option, value))
 
     async def ask_config(self, option: ConfigOption, value: str | bool) -> None:
         if option.set_by == "model":
-            await self.agent.request(v1.set_model(self.state.id, str(value)))
+            await self.agent.change(self.state.id, v1.set_model(self.state.id, str(value)))
             self.state.apply(ev.ConfigReplaced((replace(option, value=value),)))
             return
-        result = await self.agent.request(v1.set_config(self.state.id, option.id, value))
+        result = await self.agent.change(self.state.id, v1.set_config(self.state.id, option.id, value))
         try:
             self.state.apply(v1.read_config(result))
         except v1.Malformed as error:
@@ -525,6 +550,9 @@ class Conversation:
     def on_rejoined(self) -> None:
         """The agent was restarted and has reopened the session."""
         if not self.state.closed:
+            if self._unheard == self.state.id and not self.agent.launch.reach.is_ours:
+                self.agent.notify(v1.cancel(self.state.id))
+            self._unheard = None
             self.on_opened(SessionFacts(self.state.id))
             if self.state.running is not None:
                 signing = self._keeper.signing.status(self.state)

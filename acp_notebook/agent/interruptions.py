@@ -45,18 +45,31 @@ class Interruptions:
                     state.apply(ev.StatusChanged(self._agent.launch.reach.returning, change.reason))
             return
         if isinstance(change, MessagesLost):
+            self._agent.messages_lost(change.session)
             self._sessions.messages_lost(change.session, earlier=change.earlier)
             return
         if isinstance(change, Silent):
             self._sessions.silent(change.session)
             return
         self._agent.interruption = None
-        for state in self._sessions.states():
-            if _status(state) == self._agent.launch.reach.returning and not self._agent.starting.locked():
-                state.apply(ev.StatusChanged("idle" if state.running is None else "working"))
+        if self._agent.starting.locked():  # sessions are being reopened, which has the same status
+            self._agent.background(self._show_later())
+        else:
+            self._show_reached()
+
+    async def _show_later(self) -> None:
+        async with self._agent.starting:
+            if self._agent.interruption is None and self._agent.ready:
+                self._show_reached()
+
+    def _show_reached(self) -> None:
+        for conversation in self._sessions.open:
+            if _status(conversation.state) == self._agent.launch.reach.returning:
+                conversation.show_reached()
 
     def ended(self, error: Exception) -> None:
         """The connection ended. Connect again in the background, if that may help."""
+        self._agent.interruption = None
         self._sessions.ended(error)
         if not (isinstance(error, ConnectionLost) and error.may_pass and self._agent.was_ready):
             return

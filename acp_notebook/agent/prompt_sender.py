@@ -35,6 +35,8 @@ REFUSED = (
 )
 """What the protocol specifies for the stop reason `refusal`."""
 
+UNTAKEN = "It had not read the prompt: nothing was done."
+
 UNKNOWN_WHETHER_BEGUN = (
     "It sent nothing after the prompt, so it is unknown whether it started on it: check what was changed "
     "before you send it again."
@@ -129,6 +131,8 @@ class PromptSender:
             await self._owner.ready()
         except Error as failure:
             if self._state.running is run:
+                if isinstance(failure, AgentDied) and not run.begun:  # it was not sent again
+                    failure = failure.reworded(str(failure), untaken=True)
                 self.fail(run, failure)
             return
         run.pause = None
@@ -150,8 +154,7 @@ class PromptSender:
 
 def _died_silently(died: AgentDied) -> AgentDied:
     """Add to the error whether the agent may have started on the prompt."""
-    known = "It had not read the prompt: nothing was done." if died.untaken else UNKNOWN_WHETHER_BEGUN
-    return died.reworded(f"{died}\n{known}")
+    return died.reworded(f"{died}\n{UNTAKEN if died.untaken else UNKNOWN_WHETHER_BEGUN}")
 
 
 def _turn_end(
@@ -168,7 +171,7 @@ def _turn_end(
     if isinstance(error, AgentDied) and not run.begun and run.pause is None:
         error = _died_silently(error)
     elif isinstance(error, ConnectionLost):
-        error = error.reworded(f"{error}\n{KEPT}")
+        error = error.reworded(f"{error}\n{UNTAKEN if error.untaken else KEPT}")
     if run.cancelling and isinstance(error, AgentError):
         # Some agents answer a cancelled prompt with an error instead of the stop reason.
         return ev.TurnEnded("done", "cancelled"), None

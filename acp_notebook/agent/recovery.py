@@ -22,6 +22,7 @@ from ..errors import (
     ConnectionLost,
     Error,
     ProtocolError,
+    Timeout,
     UsageError,
 )
 from ..log import logger, suppressed
@@ -59,15 +60,18 @@ class Recovery:
 
     async def revive(self, conversation: Conversation | None = None) -> None:
         """Restart the agent if it is gone, and reopen the session if the agent does not know it."""
-        if self._agent.connection.error is not None:
-            failed = await self.restart(
-                "it had ended" if self._agent.launch.reach.is_ours else "the connection was lost"
-            )
-            if conversation in failed:
-                raise failed[conversation]
-        async with self._agent.starting:  # wait for a restart in progress
-            if conversation is not None:
-                await self._rejoin(conversation)
+        while True:
+            if self._agent.connection.error is not None:
+                failed = await self.restart(
+                    "it had ended" if self._agent.launch.reach.is_ours else "the connection was lost"
+                )
+                if conversation in failed:
+                    raise failed[conversation]
+            async with self._agent.starting:  # wait for a restart in progress
+                if self._agent.connection.error is None:
+                    if conversation is not None:
+                        await self._rejoin(conversation)
+                    return
 
     async def restart(
         self, why: str, stuck: Conversation | None = None, *, alive: bool = False
@@ -111,12 +115,14 @@ class Recovery:
         while True:
             try:
                 return await self._connect()
-            except ConnectionLost as error:
-                self._sessions.apply(
-                    ev.StatusChanged(self._agent.launch.reach.returning, self._reason(error))
-                )
-                if not error.may_pass or not await backoff.pause():
+            except (ConnectionLost, Timeout) as error:
+                reach = self._agent.launch.reach
+                if isinstance(error, Timeout) and reach.is_ours:
                     raise
+                lost = error if isinstance(error, ConnectionLost) else _late(error)
+                self._sessions.apply(ev.StatusChanged(reach.returning, self._reason(lost)))
+                if not lost.may_pass or not await backoff.pause():
+                    raise lost from None
 
     def _reason(self, error: Error) -> str:
         """The error without the agent's name, which the panel shows anyway."""
@@ -307,3 +313,8 @@ class Recovery:
             except Error as error:
                 lost.append(f"{what} could not be restored ({error})")
         return lost
+
+
+def _late(error: Timeout) -> ConnectionLost:
+    """A server that does not answer is lost, as one that refuses the connection; it may be restarting."""
+    return ConnectionLost(str(error), may_pass=True)

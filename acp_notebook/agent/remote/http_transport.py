@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ... import timeouts
 from ...log import logger, suppressed
 from ...wire.jsonrpc import INTERNAL_ERROR, MAX_LINE, Peer, RpcError
-from ...wire.v1.routing import ATTACH, CANCEL, CLOSE, CREATE, PROMPT, Route, read_route
+from ...wire.v1.routing import ATTACH, CANCEL, CLOSE, CREATE, PROMPT, WITHDRAW, Route, read_route
 from ..backoff import Backoff
 from ..transport import CLOSED, LinkChange, Silent
 from . import failures, library_logs
@@ -44,6 +44,8 @@ ACCEPT = "application/json, text/event-stream"
 
 MOST_OVERTAKEN = 100
 """So many queued messages are looked at, to find those that do not have to wait."""
+
+NO_HEADER = "the id of this session cannot be a header of HTTP, which has to name it: use wss://, or ws://"
 
 REFUSED = frozenset({401, 403, 404, 405, 410, 413, 415, 426, 429, 503})
 """Statuses by which the server says that it has not taken the message."""
@@ -167,6 +169,12 @@ class HttpTransport(RemoteTransport):
         session = self._session(route)
         if route.is_response:
             self._asked.pop(route.id, None)
+        if route.is_request and self._out.take_now(lambda lines: _withdrawal(lines, route)) is not None:
+            return  # nobody waits for it any more
+        if session is not None and not _fits_header(session):
+            if route.is_request:
+                self._outlet.receive(_error(route.id, NO_HEADER))
+            return
         attaches = route.is_request and route.method in ATTACH and session is not None
         if attaches and session is not None:
             self._attaching[route.id] = _Attach(session, session not in self._streams)
@@ -232,9 +240,12 @@ class HttpTransport(RemoteTransport):
             self._in_transfer = False
 
     async def _withdrawn(self, route: Route, waiting: Awaitable[Any]) -> bool:
-        """Wait, before the server has got this message. Returns whether its turn was cancelled meanwhile."""
-        if not await self._let_pass(route, asyncio.ensure_future(waiting), withdraws=route.method == PROMPT):
+        """Wait, before the server has got this message. Returns whether it was cancelled meanwhile."""
+        if not await self._let_pass(route, asyncio.ensure_future(waiting), withdraws=route.is_request):
             return False
+        self._detach(route.id)
+        self._creating.discard(route.id)
+        self._leaving.pop(route.id, None)
         self._outlet.receive(_error(route.id, "cancelled before the server got it"))
         return True
 
@@ -249,7 +260,7 @@ class HttpTransport(RemoteTransport):
                     await wait
                     return False
                 line = taking.result()
-                if withdraws and _is_cancel(line, first.session):
+                if withdraws and _withdraws(read_route(line), first):
                     return True
                 overtaken = await self._post_aside(line)
                 taking = self._take_aside(first, overtaken=overtaken, withdraws=withdraws)
@@ -268,7 +279,7 @@ class HttpTransport(RemoteTransport):
             if (route := read_route(lines[at])) is None:
                 continue
             session = self._session(route)
-            if withdraws and route.method == CANCEL and session == first.session:
+            if withdraws and _withdraws(route, first):
                 return at
             is_urgent = route.is_response or route.method == CANCEL
             goes_alone = session is not None and session not in before and self._streams.is_ready(session)
@@ -442,13 +453,17 @@ class HttpTransport(RemoteTransport):
 
     def _message(self, data: bytes, session: str | None) -> None:
         route = read_route(data) if b'"id"' in data else None
-        if route is not None and route.is_request and (of := route.session or session):
-            self._asked[route.id] = of
+        if route is not None and route.is_request:
+            if of := route.session if route.session and _fits_header(route.session) else session:
+                self._asked[route.id] = of
         elif route is not None and route.is_response:
             if (handle := self._doubtful.pop(route.id, None)) is not None:
                 handle.cancel()
             is_new = route.id in self._creating
             self._creating.discard(route.id)
+            if is_new and route.opened is not None and not _fits_header(route.opened):
+                self._outlet.receive(_error(route.id, NO_HEADER))
+                return
             if is_new and route.opened is not None and route.opened not in self._streams:
                 # At once, for updates that follow; a POST for the session waits until it is open.
                 opening = asyncio.get_running_loop().create_task(self._streams.open(route.opened))
@@ -505,9 +520,26 @@ def _error(id: int | str | None, message: str, data: Any = None) -> bytes:
     return Peer.error(id, RpcError(INTERNAL_ERROR, message, data)).rstrip(b"\n")
 
 
-def _is_cancel(line: bytes, session: str | None) -> bool:
-    route = read_route(line) if CANCEL.encode() in line else None
-    return route is not None and route.method == CANCEL and route.session == session
+def _fits_header(session: str) -> bool:
+    return session.isascii() and session.isprintable() and session == session.strip()
+
+
+def _withdraws(route: Route | None, request: Route) -> bool:
+    """Whether this message says that nobody waits for the request any more."""
+    if route is None:
+        return False
+    ends_turn = route.method == CANCEL and request.method == PROMPT and route.session == request.session
+    return ends_turn or (route.method == WITHDRAW and route.withdrawn == request.id)
+
+
+def _withdrawal(lines: Sequence[bytes], request: Route) -> int | None:
+    """Which queued message withdraws the first one, which is this request and was not sent."""
+    for at in range(1, len(lines)):
+        if WITHDRAW.encode() in lines[at]:
+            route = read_route(lines[at])
+            if route is not None and route.method == WITHDRAW and route.withdrawn == request.id:
+                return at
+    return None
 
 
 def _task(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:

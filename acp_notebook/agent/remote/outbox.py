@@ -48,9 +48,15 @@ class Outbox:
         """Wait until `choose` finds a message behind the first one, and take it out of the queue.
 
         Only for whoever has the first message and waits before it is sent."""
-        while (at := choose(self._lines)) is None:
+        while (line := self.take_now(choose)) is None:
             self._wake.clear()
             await self._wake.wait()
+        return line
+
+    def take_now(self, choose: Callable[[Sequence[bytes]], int | None]) -> bytes | None:
+        """The same, or None if there is no such message at the moment."""
+        if (at := choose(self._lines)) is None:
+            return None
         line = self._lines[at]
         self._size -= len(line) + 1
         del self._lines[at]

@@ -42,10 +42,16 @@ class WebSocketTransport(RemoteTransport):
         self._heard = 0
         """How many bytes have come."""
         self._is_given_up = False
+        self._again = False
+        """Whether another connection to the server was open before."""
 
     def __repr__(self) -> str:
         state = "ended" if self._outlet.over else "connecting" if self._socket is None else "open"
         return f"<WebSocketTransport {self._server.url.identity} {state}>"
+
+    def connects_again(self) -> None:
+        """The server was reached before: an attempt that takes too long is one of several."""
+        self._again = True
 
     async def close(self) -> None:
         self._outlet.close(CLOSED)
@@ -153,7 +159,7 @@ class WebSocketTransport(RemoteTransport):
             compression=None,  # nothing inflates here: a small frame stays small
             max_size=MAX_LINE,
             max_queue=MAX_QUEUE,
-            open_timeout=None,  # the start timeout counts
+            open_timeout=limits.remote_connect if self._again else None,  # else the start timeout counts
             close_timeout=limits.remote_close,
             ping_interval=None,  # `_watch` pings
             proxy=True if server.uses_proxy else None,

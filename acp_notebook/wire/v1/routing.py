@@ -12,6 +12,7 @@ from .. import tolerant_json
 CANCEL = "session/cancel"
 CLOSE = "session/close"
 PROMPT = "session/prompt"
+WITHDRAW = "$/cancel_request"
 ATTACH = frozenset({"session/load", "session/resume"})
 """Requests that make a stored session one of the connection's."""
 CREATE = frozenset({"session/new", "session/fork"})
@@ -30,6 +31,8 @@ class Route(Struct, frozen=True):
     """The session that this response opened."""
     is_error: bool = False
     """Whether this response is an error."""
+    withdrawn: int | str | None = None
+    """The id of the request that is no longer waited for."""
 
     @property
     def is_request(self) -> bool:
@@ -44,6 +47,10 @@ class _Session(Struct):
     sessionId: str | UnsetType | None = UNSET
 
 
+class _Withdrawal(Struct):
+    requestId: int | str | UnsetType | None = UNSET
+
+
 class _Message(Struct):
     id: int | str | UnsetType | None = UNSET
     method: str | UnsetType = UNSET
@@ -54,6 +61,7 @@ class _Message(Struct):
 
 _message = msgspec.json.Decoder(_Message)
 _session = msgspec.json.Decoder(_Session)
+_withdrawal = msgspec.json.Decoder(_Withdrawal)
 
 
 def read_route(line: bytes) -> Route | None:
@@ -67,7 +75,16 @@ def read_route(line: bytes) -> Route | None:
     method = None if found.method is UNSET else found.method
     of, opened = _session_in(found.params), _session_in(found.result)
     is_error = method is None and bytes(found.error) != b"null"
-    return Route(method, id, found.id is not UNSET, of, opened, is_error)
+    withdrawn = _withdrawn_in(found.params) if method == WITHDRAW else None
+    return Route(method, id, found.id is not UNSET, of, opened, is_error, withdrawn)
+
+
+def _withdrawn_in(params: Raw) -> int | str | None:
+    try:
+        id = _withdrawal.decode(params).requestId
+    except (msgspec.DecodeError, RecursionError, ValueError):
+        return None
+    return None if id is UNSET else id
 
 
 def _session_in(value: Raw) -> str | None:

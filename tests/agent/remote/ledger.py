@@ -32,6 +32,10 @@ class Ledger:
     def cancels(self, session: str) -> int:
         return sum(entry["session"] == session for entry in self.entries("cancel"))
 
+    def mode(self, session: str) -> str:
+        """The mode that the agent has for this session."""
+        return str(next((it["mode"] for it in self.entries("mode")[::-1] if it["session"] == session), "ask"))
+
     def history(self, session: str) -> list[dict[str, Any]] | None:
         """The updates of a session, for a load; None for an unknown session."""
         if not any(entry["session"] == session for entry in self.entries("session")):

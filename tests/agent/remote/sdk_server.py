@@ -50,7 +50,9 @@ MOST_KEPT = 1000
 class SceneAgent:
     """One for each connection; what must outlive the connection is in the ledger."""
 
-    def __init__(self, client: acp.Client, ledger: Ledger) -> None:
+    def __init__(self, client: acp.Client, ledger: Ledger, *, modes: float | None = None) -> None:
+        """`modes`: how many seconds it takes to set one of its modes; None if it has none."""
+        self._modes = modes
         self._client = client
         self._ledger = ledger
         self._cancelled: dict[str, asyncio.Event] = {}
@@ -69,7 +71,7 @@ class SceneAgent:
     async def new_session(self, cwd: str, **_: Any) -> acp.NewSessionResponse:
         session = uuid.uuid4().hex
         self._ledger.add("session", session=session, cwd=cwd)
-        return acp.NewSessionResponse(session_id=session)
+        return acp.NewSessionResponse(session_id=session, modes=self._mode_state(session))
 
     async def load_session(self, session_id: str, cwd: str, **_: Any) -> acp.LoadSessionResponse:
         history = self._ledger.history(session_id)
@@ -78,7 +80,19 @@ class SceneAgent:
         self._ledger.add("load", session=session_id)
         for update in history:
             await self._client.session_update(session_id, cast(Any, _parsed(update)))
-        return acp.LoadSessionResponse()
+        return acp.LoadSessionResponse(modes=self._mode_state(session_id))
+
+    async def set_session_mode(self, mode_id: str, session_id: str, **_: Any) -> acp.SetSessionModeResponse:
+        self._ledger.add("asked for mode", session=session_id, mode=mode_id)
+        await asyncio.sleep(self._modes or 0)
+        self._ledger.add("mode", session=session_id, mode=mode_id)
+        return acp.SetSessionModeResponse()
+
+    def _mode_state(self, session: str) -> schema.SessionModeState | None:
+        if self._modes is None:
+            return None
+        modes = [schema.SessionMode(id=it, name=it.title()) for it in ("ask", "auto")]
+        return schema.SessionModeState(current_mode_id=self._ledger.mode(session), available_modes=modes)
 
     async def prompt(self, session_id: str, prompt: list[Any], **_: Any) -> acp.PromptResponse:
         text = getattr(prompt[0], "text", "")
@@ -205,10 +219,11 @@ def main() -> None:
     arguments.add_argument("--key")
     arguments.add_argument("--loadable", action="store_true")
     arguments.add_argument("--silent", action="store_true", help="no comments on its streams")
+    arguments.add_argument("--modes", type=float, help="has modes, and takes so many seconds to set one")
     chosen = arguments.parse_args()
     acp.http.server.SSE_KEEPALIVE_INTERVAL_SECONDS = NEVER_S if chosen.silent else KEEPALIVE_S
     ledger = Ledger(chosen.ledger)
-    server = AcpServer(lambda client: cast(Any, SceneAgent(cast(Any, client), ledger)))
+    server = AcpServer(lambda client: cast(Any, SceneAgent(cast(Any, client), ledger, modes=chosen.modes)))
     app: Any = AcpAsgiApp(server)
     listener = socket.create_server(("127.0.0.1", chosen.port))
     config = Config()

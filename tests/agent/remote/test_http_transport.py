@@ -728,3 +728,86 @@ def test_an_event_that_is_written_unusually_is_no_lost_message(written: str) -> 
             over.set()
 
     run(scene())
+
+
+# ---- requests that nobody waits for any more ---------------------------------------------------
+
+
+def withdrawal(id: int) -> dict[str, Any]:
+    return {"method": "$/cancel_request", "params": {"requestId": id}}
+
+
+def test_a_request_that_is_withdrawn_before_it_was_sent_is_never_sent() -> None:
+    """The user was told that it failed."""
+    is_down, tried = True, asyncio.Event()
+
+    async def stream(request: Request, writer: asyncio.StreamWriter) -> None:
+        if is_down and "acp-session-id" in request.headers:
+            tried.set()
+            writer.write(Reply(502).encoded())
+        else:
+            writer.write(STREAM)
+
+    async def scene() -> None:
+        nonlocal is_down
+        async with connected(stream) as (client, script):
+            client.send(1, "session/set_mode", sessionId="s1")
+            client.send(2, "session/new")
+            client.send(3, "session/load", sessionId="s2")
+            await tried.wait()
+            for number in (2, 3, 1):
+                client.write(withdrawal(number))
+            assert (await client.next())["id"] == 1
+            is_down = False
+            size = client.send(4, "session/prompt", sessionId="s1")
+            await script.posted["session/prompt"].wait()
+            posted = [it.rpc for it in script.requests if it.method == "POST"]
+            assert posted == ["initialize", "session/prompt"]
+            assert "s2" not in script.streams
+            assert client.transport.unsent in (0, size)
+
+    run(scene())
+
+
+def test_a_request_that_was_sent_is_withdrawn_from_the_agent() -> None:
+    async def scene() -> None:
+        async with connected(quiet) as (client, script):
+            client.send(1, "session/set_mode", sessionId="s1")
+            await script.posted["session/set_mode"].wait()
+            client.write(withdrawal(1))
+            await script.posted["$/cancel_request"].wait()
+
+    run(scene())
+
+
+# ---- ids that are no value of a header ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("id", ["s\u00e9", "\u65e5\u672c", "a\r\nX-Evil: 1", " a", "a "])
+def test_a_session_whose_id_is_no_header_is_refused_alone(id: str) -> None:
+    async def stream(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM)
+        if "acp-session-id" not in request.headers:
+            await writer.drain()
+            await script_of[0].posted["session/new"].wait()
+            writer.write(event({"id": 9, "method": "_ask", "params": {"sessionId": id}}))
+            writer.write(event({"id": 1, "result": {"sessionId": id}}))
+
+    script_of: list[Script] = []
+
+    async def scene() -> None:
+        async with connected(stream) as (client, script):
+            script_of.append(script)
+            client.send(1, "session/new")
+            assert (await client.next())["id"] == 9
+            refused = await client.next()
+            assert refused["id"] == 1
+            assert "cannot be a header" in refused["error"]["message"]
+            client.write({"id": 9, "result": {}})
+            client.send(2, "session/load", sessionId=id)
+            assert "cannot be a header" in (await client.next())["error"]["message"]
+            client.send(3, "session/prompt", sessionId="s1")
+            await script.posted["session/prompt"].wait()
+            assert set(script.streams) == {None, "s1"}
+
+    run(scene())
