@@ -13,6 +13,7 @@ import pytest
 import acp_notebook as acp
 from acp_notebook import timeouts
 from acp_notebook.agent.recordings.recording import read
+from acp_notebook.agent.turn_gaps import AS_STORED, COMPLETED, INCOMPLETE
 from tests.agent.remote.conftest import THEIR_CWD, Connect
 from tests.agent.remote.fault_proxy import FaultProxy
 from tests.agent.remote.raw_http import Reply
@@ -210,28 +211,30 @@ def ended(turn: acp.Turn) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("answer", ["was completed", "may be incomplete"])
+@pytest.mark.parametrize("can_load", [True, False])
 def test_a_replay_marks_or_completes_the_turn_that_lost_messages(
-    answer: str, proxy: FaultProxy, tmp_path: Path, connect: Connect
+    can_load: bool, proxy: FaultProxy, tmp_path: Path, connect: Connect
 ) -> None:
     timeouts.replace(remote_gap=2.0)
     path = tmp_path / "run.jsonl"
     session = connect(proxy.url("http"), record=path)
     turn = begun(session.start("words 100 20"))
-    if answer == "may be incomplete":
+    if not can_load:
         proxy.rule = lambda it: Reply(500) if it.rpc == "session/load" else None
     proxy.strike("reset")
     error = ended(turn)
     proxy.rule = lambda it: None
     wait_until(lambda: session.status == "idle", "the session is ready")
-    assert answer in session.to_text()
+    (notice,) = (it for it in (COMPLETED[0], AS_STORED[0], INCOMPLETE[0]) if it in session.to_text())
+    assert (notice == INCOMPLETE[0]) is not can_load
+    assert (notice == AS_STORED[0]) is (can_load and error is not None)
     later = session.start("again")  # as long as the connection is not renewed, it may lose something, too
     later_error = ended(later)
     session.agent.close()
     replayed = connect("demo", cassette=acp.Cassette(path), cwd=None)
     again = replayed.start("words 100 20")
     assert (ended(again), again.text) == (error, turn.text)
-    assert answer in replayed.to_text()
+    assert notice in replayed.to_text()
     again = replayed.start("again")
     assert (ended(again), again.text) == (later_error, later.text)
 
