@@ -29,6 +29,7 @@ setup = json.load(open("NAME.json"))
 s = acp.connect(setup["command"], env=setup["env"], inherit_env=False, permissions="allow")
 """
 ASK = "for prompt in setup['prompts']:\n    s.prompt(prompt)"
+BEGIN = "while [ -e claude-begin ]; do sleep 0.05; done"
 WAIT = "while [ -e claude-wait ]; do sleep 0.05; done"
 
 each_host = pytest.mark.parametrize("host", ["lab", pytest.param("notebook", marks=pytest.mark.slow)])
@@ -129,16 +130,22 @@ def test_claude_codes_own_file_edits_appear_in_the_tab(
         "command": run(f"sed -i 's/theirs/from disk/' {path}"),
         "tool": use("NotebookEdit", {"notebook_path": path, "cell_id": "cell-2", "new_source": "from disk"}),
     }
-    set_up(notebook, model, tmp_path, script(say("hello")), script(edits[by], run(WAIT), say("done")))
+    steps = run(BEGIN), edits[by], run(WAIT), say("done")
+    set_up(notebook, model, tmp_path, script(say("hello")), script(*steps))
     saved(notebook)
-    wait = notebook.path.parent / "claude-wait"
+    begin, wait = (notebook.path.parent / name for name in ("claude-begin", "claude-wait"))
+    begin.touch()
     wait.touch()
     try:
         notebook.run(0, 1)
         type_in(notebook, 3, " and not saved")
+        # The page is there: an edit before that is a change of a file that the tab has never compared.
+        notebook.turn(1).nth(1).locator("[data-acp-terminal]").first.wait_for()
+        begin.unlink()
         # While the turn is still on: it is noticed when the call ends.
         until(notebook, [*sources(notebook)[:2], "from disk", "mine and not saved"])
     finally:
+        begin.unlink(missing_ok=True)
         wait.unlink()
     notebook.has_statuses(1, ["done", "done"])
     saved(notebook)
