@@ -29,7 +29,7 @@ MAX_LINE = 256 * 1024 * 1024
 """Longer lines are discarded, to limit memory: ten times the longest line ever seen."""
 
 SAFE_RECURSION = 3000
-"""Up to this recursion limit, decoders refuse what would exhaust the stack; users set limits that do not."""
+"""Up to this recursion limit, decoders refuse what would exhaust the stack; users may set higher ones."""
 
 _HEAD = 400
 """How much of an unreadable line is examined, and kept to show it."""
@@ -308,7 +308,7 @@ class _Lines:
     ) -> tuple[bytes, list[T], bytes] | None:
         """The end of the line that has begun, what the lines after it are, and the start of the next one.
 
-        None if there are not several lines, or if one of them is refused. Then, as before, nothing is taken.
+        None if there are not several lines, or if one of them is refused: then no data is used up.
         """
         last = data.rfind(b"\n")
         start = data.find(b"\n") + 1 if self._begun or self._skipping else 0
